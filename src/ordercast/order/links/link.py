@@ -17,7 +17,8 @@ numbers that rise, of which the engine takes the highest.
 
 Epoch: a link knows the tag that it writes and the one that it takes (`Tags`); packets with another are dropped. A link
 whose other side began anew is replaced by a new one. A link that failed stays so: nothing leaves it, nothing arrives.
-What an engine hears of the other process by other means (`hear`) counts against silence.
+What an engine hears of the other process by other means (`hear`) counts against silence, and a pause of this process
+against nothing (`forgive`).
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from ordercast.model.effects import Burst
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.order.links.codec import (
+    DATA,
     PART,
     PROBE,
     RANGES_MAX,
+    STATUS,
     LinkHead,
-    LinkKind,
     Ranges,
     decode_link,
     decode_ranges,
@@ -145,6 +147,10 @@ class Link:
         """Know that the other process lives."""
         self.heard_at = now
 
+    def forgive(self, now: Instant) -> None:
+        """Count silence and stalls from now on: this process itself did nothing for a while."""
+        self.heard_at = self.sender.moved_at = self.receiver.moved_at = now
+
     def fail(self, why: LinkFailure) -> None:
         """End the link; the first reason counts."""
         self.failure = self.failure or why
@@ -169,7 +175,7 @@ class Link:
             raise WireError("a packet of a link that failed")
         self.sender.check(head.aru, head.beyond)
         self.receiver.check(head.number)
-        if head.kind == LinkKind.DATA:
+        if head.kind == DATA:
             is_part = bool(head.flags & PART)
             payloads = self.receiver.parsed(head.number, body, is_part)
             self._take_head(head, now)
@@ -251,14 +257,14 @@ class Link:
         if is_probe:
             self.sender.probed(now)
         body = encode_ranges(self.receiver.aru, ranges)
-        packet = self._packet(LinkKind.STATUS, PROBE if is_probe else 0, self.sender.high, body, now)
+        packet = self._packet(STATUS, PROBE if is_probe else 0, self.sender.high, body, now)
         self.sender.regulator.left(len(packet), now)
         return packet
 
     def _data(self, number: int, body: bytes, is_part: bool, now: Instant) -> bytes:
-        return self._packet(LinkKind.DATA, PART if is_part else 0, number, body, now)
+        return self._packet(DATA, PART if is_part else 0, number, body, now)
 
-    def _packet(self, kind: LinkKind, flags: int, number: int, body: bytes, now: Instant) -> bytes:
+    def _packet(self, kind: int, flags: int, number: int, body: bytes, now: Instant) -> bytes:
         receiver = self.receiver
         stamps = stamp_of(now), self.path.echo(now)
         head = LinkHead(kind, flags, self.tags.mine, number, receiver.aru, receiver.beyond, *stamps)

@@ -107,6 +107,19 @@ def test_a_link_that_hears_nothing_fails_and_hellos_keep_it() -> None:
     assert link.failure is LinkFailure.SILENT
 
 
+@pytest.mark.parametrize("config", [FAR, NEAR], ids=["far", "near"])
+def test_a_process_that_paused_blames_nobody(config: LinkConfig) -> None:
+    link = make_link(config, 0)
+    link.send([b"before a pause"])
+    link.flush(Instant(0))
+    after = Instant(10_000 * MS)
+    link.forgive(after)
+    assert link.flush(after)
+    assert link.failure is None
+    link.flush(Instant(20_000 * MS))
+    assert link.failure in (LinkFailure.SILENT, LinkFailure.STALLED)
+
+
 def test_a_gap_as_wide_as_can_be_is_asked_for_in_one_packet() -> None:
     one, other = make_link(NEAR, 0), make_link(NEAR, 1)
     head = LinkHead(LinkKind.STATUS, 0, 7, HORIZON, 0, 0, 1, 0)
