@@ -81,12 +81,26 @@ class Brought(NamedTuple):
 
 @dataclass(slots=True)
 class LinkCounts:
-    """How many packets, for people."""
+    """How many packets one end had to do with."""
 
     sent: int = 0
     received: int = 0
     sent_bytes: int = 0
     dropped: int = 0  # of another epoch, or damaged
+
+
+class LinkFigures(NamedTuple):
+    """What one end of a link tells people."""
+
+    round_trip_ns: int  # 0: unknown
+    loss: float  # part of the numbered packets of this end that the other side asked for
+    rate: int  # bits per second; 0: as fast as they come, or unknown
+    waiting: int  # bytes that were not sent yet
+    under_way: int  # packets that were sent and are not known to have come
+    missing: int  # packets that did not come
+    duplicates: int  # packets that came twice
+    counts: LinkCounts
+    failure: str | None
 
 
 class Link:
@@ -124,6 +138,21 @@ class Link:
     def is_quiet(self) -> bool:
         """Whether all that was sent is acknowledged and nothing waits, at either half."""
         return not (self.sender.packer or self.sender.kept or self.receiver.missing)
+
+    def figures(self) -> LinkFigures:
+        """Return what is to be seen of this end."""
+        sender, receiver = self.sender, self.receiver
+        return LinkFigures(
+            round_trip_ns=self.path.smooth if self.path.least else 0,
+            loss=sender.resent / max(1, sender.high + sender.resent),
+            rate=sender.regulator.rate,
+            waiting=self.waiting,
+            under_way=sender.under_way,
+            missing=len(receiver.missing),
+            duplicates=receiver.duplicates,
+            counts=self.counts,
+            failure=self.failure.value if self.failure else None,
+        )
 
     # From the engine
 

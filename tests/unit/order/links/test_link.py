@@ -120,6 +120,24 @@ def test_a_process_that_paused_blames_nobody(config: LinkConfig) -> None:
     assert link.failure in (LinkFailure.SILENT, LinkFailure.STALLED)
 
 
+def test_a_link_shows_what_people_ask_for() -> None:
+    pair = pair_of(FAR, lossy(3, 20 * MS, 0.2))
+    assert pair.ends[0].figures()[:3] == (0, 0.0, 0)
+    for n in range(300):
+        pair.send(0, [b"%d" % n * 300])
+        pair.run(pair.now + 5 * MS)
+    busy = pair.ends[0].figures()
+    assert busy.under_way > 0
+    pair.settle(5_000 * MS)
+    figures = pair.ends[0].figures()
+    assert abs(figures.round_trip_ns - 40 * MS) < 10 * MS
+    assert 0.1 < figures.loss < 0.3
+    assert (figures.waiting, figures.under_way, figures.missing, figures.failure) == (0, 0, 0, None)
+    assert figures.counts.sent == sum(end == 0 for _, end, _ in pair.on_wire)
+    pair.ends[0].fail(LinkFailure.REPLACED)
+    assert pair.ends[0].figures().failure == "the other side began anew"
+
+
 def test_a_gap_as_wide_as_can_be_is_asked_for_in_one_packet() -> None:
     one, other = make_link(NEAR, 0), make_link(NEAR, 1)
     head = LinkHead(LinkKind.STATUS, 0, 7, HORIZON, 0, 0, 1, 0)
