@@ -226,6 +226,7 @@ class Link:
         self.receiver.announce(head.number, now)
         if head.flags & PROBE:
             self.receiver.owe_now(now)
+        self._judge_hopes()
 
     # Time, and what leaves
 

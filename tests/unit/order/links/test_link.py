@@ -220,6 +220,17 @@ def test_the_round_trip_is_measured_without_the_time_for_which_acknowledgements_
     assert abs(pair.ends[1].path.smooth - 104 * MS) < MS
 
 
+def test_a_path_that_became_longer_is_seen_to_be() -> None:
+    delay = [10 * MS]
+    pair = pair_of(FAR, lambda end, packet, now: [delay[0]])
+    for n in range(2_000):
+        delay[0] = (10 if n < 50 else 40) * MS
+        pair.send(0, [b"%d" % n])
+        pair.run(pair.now + 5 * MS)
+    assert abs(pair.ends[0].path.smooth - 80 * MS) < 2 * MS
+    assert pair.ends[0].path.least > 70 * MS
+
+
 def test_reordering_makes_the_receiver_wait_before_it_asks() -> None:
     rng = Random(2)
     pair = pair_of(FAR, lambda end, packet, now: [(8 + (rng.random() < 0.3) * 12) * MS])
