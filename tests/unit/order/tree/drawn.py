@@ -57,7 +57,7 @@ def main(count: int) -> None:
         trees += len(graph.trees())
         extra += sum(bool(graph.extra(group)) for group in graph.groups)
     sys.stdout.write(
-        f"{count} graphs of Heuristic I: PG1, PG2, PG3 hold, {trees} trees = parts; {extra} groups have extra processes\n"
+        f"{count} graphs of Heuristic I: PG1, PG2, PG3 hold, {trees} trees = parts; {extra} groups with extra ones\n"
     )
 
 

@@ -41,7 +41,7 @@ def test_every_builder_makes_a_forest_in_which_each_group_has_an_entry(name: str
 def test_the_same_groups_in_another_order_make_the_same_forest(name: str) -> None:
     for seed in range(10):
         groups = groups_of(Random(seed))
-        turned = {group: frozenset(sorted(groups[group], reverse=True)) for group in reversed(groups)}
+        turned = {group: frozenset(sorted(groups[group], reverse=True)) for group in reversed(list(groups))}
         assert build(name, groups).parents == build(name, turned).parents
 
 
@@ -58,7 +58,8 @@ def _racks(hosts: int, count: int, rng: Random, size: int = 8, away: float = 0.0
     """Return groups of three to five within racks, some members anywhere."""
     groups = {}
     for place in range(count):
-        rack, members, wanted = rng.randrange(hosts // size) * size, set(), rng.randint(3, 5)
+        rack, wanted = rng.randrange(hosts // size) * size, rng.randint(3, 5)
+        members: set[ProcessId] = set()
         while len(members) < wanted:
             members.add(ProcessId(1 + rng.randrange(hosts) if rng.random() < away else 1 + rack + rng.randrange(size)))
         groups[f"g{place}"] = frozenset(members)
