@@ -70,7 +70,7 @@ def circle(delivered: Delivered) -> list[Hashable]:
             if second not in after[first]:
                 after[first].add(second)
                 before[second] += 1
-    messages = {message for sequence in delivered.values() for message in sequence}
+    messages: set[Hashable] = {message for sequence in delivered.values() for message in sequence}
     todo = [message for message in messages if not before[message]]
     for message in todo:
         for later in after[message]:

@@ -5,7 +5,7 @@ then has to merge is merged nowhere else. Where several children would merge the
 others are hung below it. Some graphs have no such way out. (Figure 3.6)
 
 Any two messages keep one order, but no process sees all: three of them may be delivered in a circle (the judge of
-`sim/propagation` shows it). That is why no engine uses this.
+`sim/propagation` shows it). For that reason no engine uses it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,51 @@
+"""`ordercast graph`: propagation graphs on paper. Which one for which groups, and what the thesis says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from ordercast.cli.graph_plan import PlannedGraphs, groups_from, plan_lines
+from ordercast.cli.terminal import output, write_json
+from ordercast.order.tree.builders import BUILDERS
+
+EXAMPLE = "Example: ordercast graph plan groups.txt"
+PLAN = "Example: ordercast graph plan groups.txt --forest auto"
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+app = typer.Typer(help="Propagation graphs: over which hosts messages of groups travel.", epilog=EXAMPLE)
+
+
+@app.callback()
+def graph() -> None:
+    """Propagation graphs: over which hosts messages of groups travel."""
+
+
+@app.command(epilog=PLAN)
+def plan(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Groups and their hosts: a line `orders: a b c` each, or JSON.")
+    ],
+    builders: Annotated[
+        list[str] | None, typer.Option("--builder", metavar="NAME", help=f"Only this one of {', '.join(BUILDERS)}.")
+    ] = None,
+    forest: Annotated[str | None, typer.Option(metavar="NAME", help="Draw the forest of this builder.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Compare ways to build a graph on a list of groups: hops, copies, the busiest host.
+
+    A line of the file is `NAME: HOST HOST …`, or `NAME RATE: HOST HOST …` for a group with so many messages a second; #
+    begins a comment. JSON is an object of groups, each a list of hosts.
+    """
+    planned = PlannedGraphs(groups_from(file), builders or list(BUILDERS), forest)
+    if as_json:
+        write_json(planned.document())
+        return 0
+    console = output()
+    for part in plan_lines(planned):
+        console.print(part, soft_wrap=isinstance(part, Text))
+    return 0
