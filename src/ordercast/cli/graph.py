@@ -14,6 +14,7 @@ from ordercast.order.tree.builders import BUILDERS
 
 EXAMPLE = "Example: ordercast graph plan groups.txt"
 PLAN = "Example: ordercast graph plan groups.txt --forest auto"
+STUDY = "Example: ordercast graph study --out graphs"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
@@ -49,3 +50,20 @@ def plan(
     for part in plan_lines(planned):
         console.print(part, soft_wrap=isinstance(part, Text))
     return 0
+
+
+@app.command(epilog=STUDY)
+def study(
+    runs: Annotated[int, typer.Option(min=2, max=100_000, help="Draws of each point at most.")] = 300,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write a page and its pictures into this folder.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Draw groups at random and count what graphs cost: the thesis' Graphs 4.1 to 4.14 and Tables 2.1, 4.1, 4.2.
+
+    Points are drawn until their 95 % intervals are as narrow as the thesis'. Some minutes.
+    """
+    from ordercast.cli.graph_study import studied
+
+    return studied(runs, out, as_json=as_json)
