@@ -9,11 +9,13 @@ import typer
 from rich.text import Text
 
 from ordercast.cli.graph_plan import PlannedGraphs, groups_from, plan_lines
+from ordercast.cli.quantities import seeds_from
 from ordercast.cli.terminal import output, write_json
 from ordercast.order.tree.builders import BUILDERS
 
 EXAMPLE = "Example: ordercast graph plan groups.txt"
 PLAN = "Example: ordercast graph plan groups.txt --forest auto"
+LABORATORY = "Example: ordercast graph laboratory --seeds 0..20"
 STUDY = "Example: ordercast graph study --out graphs"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -67,3 +69,17 @@ def study(
     from ordercast.cli.graph_study import studied
 
     return studied(runs, out, as_json=as_json)
+
+
+@app.command(epilog=LABORATORY)
+def laboratory(
+    seeds: Annotated[str, typer.Option(metavar="A..B", help="Worlds that each protocol runs in.")] = "0..60",
+    as_json: Json = False,
+) -> int:
+    """Run the thesis' Protocols 0 to 5 among failures, and judge what each guarantees and what it does not.
+
+    Exit status 1 when a protocol breaks its guarantee, or no seed shows that it does not give the next stronger one.
+    """
+    from ordercast.cli.graph_laboratory import examined
+
+    return examined(seeds_from(seeds), as_json=as_json)

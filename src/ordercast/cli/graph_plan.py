@@ -161,8 +161,8 @@ def _table(surveys: dict[str, Survey]) -> RenderableType:
     table = new_table("builder", *COLUMNS, right=COLUMNS)
     cheapest = min(one.score for one in surveys.values()) if surveys else 0
     for name, one in surveys.items():
-        cells = (f"{one.depth:.2f}", str(one.depth_max), f"{one.copies:.1f}", f"{one.extra:.1f}")
-        cells += (f"{one.busiest:.2f}", f"{one.average:.3f}", f"{one.score / 1_000:.0f}")
+        cells = [f"{one.depth:.2f}", str(one.depth_max), f"{one.copies:.1f}", f"{one.extra:.1f}"]
+        cells += [f"{one.busiest:.2f}", f"{one.average:.3f}", f"{one.score / 1_000:.0f}"]
         table.add_row(Text(name, "bold" if one.score == cheapest else ""), str(one.trees), *cells)
     return table
 

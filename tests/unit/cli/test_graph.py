@@ -80,3 +80,16 @@ def test_what_cannot_be_is_said(
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["graph", "plan", str(tmp_path / "none.txt")]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_the_laboratory_says_what_each_protocol_keeps_and_where_it_gives_no_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["graph", "laboratory", "--seeds", "40..41"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Protocol 5: a tree built anew without its root" in text
+    assert "not promised; broken with seed 41" in text and "BROKEN" not in text
+    assert run(["graph", "laboratory", "--seeds", "1..1", "--json"]) == 1  # no inversion there
+    document = json.loads(capsys.readouterr().out)
+    not_shown = [(one["protocol"], one["guarantee"]) for one in document["guarantees"] if not one["as_said"]]
+    assert not_shown == [("Protocol 5", "R1")]

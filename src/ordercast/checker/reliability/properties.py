@@ -1,7 +1,7 @@
 """The guarantees: P of delivery, Q of atomicity, R of order. (Thesis, 6.3)
 
-Each is judged for every message and site that it speaks of; where its interval runs past the end of the history, nothing
-is decided. P0, Q0 and R0 guarantee nothing. All messages are to one group, so that all pairs are to be ordered.
+Each is judged for every message and site that it speaks of; where its interval runs past the end of the history,
+nothing is decided. P0, Q0 and R0 guarantee nothing. All messages are to one group, so that all pairs are to be ordered.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _ordered(case: Case, is_excused: Callable[[Site, Site, Multicasted, Multicas
 
 
 def r3(case: Case, bound: int = 0) -> Ruling:
-    """At any time any two sites that are up have delivered any two messages last in one order. Asked after each event."""
+    """At any time any two sites that are up have delivered any two messages last in one order."""
     ruling = Ruling()
     last: dict[Site, dict[Multicasted, int]] = {site: {} for site in case.history.members}
     for place, event in enumerate(case.history.events):

@@ -1,7 +1,7 @@
 """Who was awake, up and reachable when. (Thesis, 6.3)
 
 REACH is read for each copy: one that is sent in the interval while both ends stay awake long enough for it comes in
-time. As printed, it says nothing at all once an end fails soon after the interval, and no protocol has a guarantee then.
+time. As printed, it says nothing once an end fails soon after the interval, and no protocol has a guarantee then.
 """
 
 from __future__ import annotations

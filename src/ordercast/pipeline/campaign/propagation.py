@@ -2,7 +2,7 @@
 
 Sites, groups and their size are given; members are drawn evenly. Each draw is measured with all builders that a point
 compares, so that they differ in nothing else. A point is drawn anew until its 95 % intervals are as narrow as the
-thesis' (10 % of the mean; for extra processes 0.5, or 5 % of more than ten), or `RUNS_MAX` is reached. (Thesis, 4.1 to 4.4)
+thesis' (10 % of the mean; for extra processes 0.5, or 5 % of more than ten), at most `RUNS_MAX` times. (4.1 to 4.4)
 """
 
 from __future__ import annotations

@@ -107,7 +107,8 @@ def _loads(tallies: Tallies) -> PropagationClaim:
     return PropagationClaim(
         "the load of the busiest site is high in the centre, low with two phases (receivers), between with graphs",
         f"centre > graph > two-phase in {sum(a > b > c for a, b, c in rows)} of {len(rows)} points; 20 groups: "
-        f"{first[0]:.0f}, {first[1]:.0f}, {first[2]:.0f} on {SITES[0]} sites, {last[0]:.0f}, {last[1]:.0f}, {last[2]:.0f} on 1,000",
+        f"{', '.join(f'{load:.0f}' for load in first)} on {SITES[0]} sites, "
+        f"{', '.join(f'{load:.0f}' for load in last)} on {SITES[-1]:,}",
         _holds([a > b > c for a, b, c in rows]),
     )
 
@@ -121,7 +122,8 @@ def _random(tallies: Tallies) -> PropagationClaim:
     ratio = max(other / one for one, other in pairs)
     return PropagationClaim(
         "Heuristic I is below random trees",
-        f"in {sum(one < other for one, other in pairs)} of {len(pairs)} points; random trees up to {ratio:.1f} times as deep",
+        f"in {sum(one < other for one, other in pairs)} of {len(pairs)} points; random trees up to {ratio:.1f} times "
+        "as deep",
         _holds([one < other for one, other in pairs]),
     )
 
@@ -200,7 +202,8 @@ def _more_extra(tallies: Tallies) -> PropagationClaim:
     spanning, heuristics = (_grid_line(tallies, builder, EXTRA, 20) for builder in ("spt", "heuristic-3"))
     return PropagationClaim(
         "spanning trees have many more extra processes than heuristics",
-        f"20 groups: {spanning[0]:.1f} to {spanning[-1]:.0f} (shortest paths), {max(heuristics):.1f} at most (Heuristic III)",
+        f"20 groups: {spanning[0]:.1f} to {spanning[-1]:.0f} (shortest paths), at most {max(heuristics):.1f} "
+        "(Heuristic III)",
         _holds([one > other for one, other in zip(spanning, heuristics, strict=True)]),
     )
 
@@ -211,7 +214,7 @@ def _beyond(tallies: Tallies) -> PropagationClaim:
 
     return PropagationClaim(
         "(not said) with hundreds of groups, too, graphs are short",
-        f"300 groups on 64 hosts: Heuristic I d = {depth('heuristic-1', 0):.0f} (anywhere), {depth('heuristic-1', 8):.0f} "
-        f"(racks); ours {depth('shallow', 0):.1f} and {depth('shallow', 8):.1f}",
+        f"300 groups on 64 hosts: Heuristic I d = {depth('heuristic-1', 0):.0f} (members anywhere), "
+        f"{depth('heuristic-1', 8):.0f} (racks); ours {depth('shallow', 0):.1f} and {depth('shallow', 8):.1f}",
         NO if depth("heuristic-1", 8) > 5 else YES,
     )

@@ -87,8 +87,8 @@ def _beyond(builder: str, measure: str, racks: int) -> Curve:
     )
 
 
-def _plot(title: str, x: Axis, y: str, curves: Sequence[Curve], tallies: Tallies, *, is_log: bool = False) -> Plot:
-    return Plot(title, x, Axis(y, is_log=True) if is_log else Axis(y, low=0), _series(curves, tallies))
+def _plot(title: str, x: Axis, y: str, curves: Sequence[Curve], tallies: Tallies) -> Plot:
+    return Plot(title, x, Axis(y, low=0), _series(curves, tallies))
 
 
 def _sites_axis() -> Axis:
@@ -154,7 +154,7 @@ def _beyond_plots(tallies: Tallies) -> dict[str, Plot]:
     ):
         x = Axis("groups of 3 to 5 on 64 hosts" if racks else "groups of 4 on 64 hosts", is_whole=True, is_log=True)
         depths, loads = ([_beyond(builder, measure, racks) for builder in BEYOND] for measure in (DEPTH, BUSIEST))
-        found[f"depth-{name}"] = _plot(f"Depth, {words}", x, Y_OF[DEPTH], depths, tallies, is_log=True)
+        found[f"depth-{name}"] = _plot(f"Depth, {words}", x, Y_OF[DEPTH], depths, tallies)
         y = "copies at the busiest host, for each message"
         found[f"busiest-{name}"] = _plot(f"Load, {words}", x, y, loads, tallies)
     return found
@@ -192,9 +192,7 @@ def propagation_page(tallies: Tallies, command: str) -> Page:
             "Tables 4.1 and 4.2: messages and delays, each message walked",
             [
                 PageTable(DELAY_COLUMNS, delay_rows(), left=("network", "method")),
-                Text(
-                    "P = 1 to send a copy, L = 10 on the way (point to point); T = 1 (broadcast). 20 groups of 5, 60 sites."
-                ),
+                Text("P = 1 to send a copy, L = 10 on the way, T = 1 for a broadcast. 20 groups of 5, 60 sites."),
             ],
         ),
         Section(

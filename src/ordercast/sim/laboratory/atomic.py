@@ -5,12 +5,12 @@ which get all. Whoever misses a number asks where it comes from. While a site is
 
 The thesis' code is corrected in four places: numbers of sources begin at 1, where the root expects them; nulls of
 parents have numbers and are in the log, so that a lost one can be sent again; counters are found in the log after a
-failure; what is logged is delivered, in one act. An awake site answers requests and sends nulls before it has recovered.
+failure; what is logged is delivered, in one act. A site that is awake answers requests and sends nulls, recovered or
+not.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from ordercast.checker.reliability.events import Kind, Multicasted, Site
@@ -24,7 +24,8 @@ class AtomicSource(Participant):
     """A source, which keeps all that it has sent and never fails."""
 
     def begin(self, root: Site, messages: int) -> None:
-        self.root, self._log, self._spoke_at = root, [], 0  # the log has None for nulls
+        self.root, self._spoke_at = root, 0
+        self._log: list[Multicasted | None] = []  # None: a null
         for time in sorted(self.world.rng.randrange(END * 3 // 4) for _ in range(messages)):
             self.world.at(time, self._multicast)
         self.after(NULLS, self._speak_if_silent)

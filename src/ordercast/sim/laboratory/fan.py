@@ -21,7 +21,8 @@ class FanSource(Participant):
     has_nulls = False
 
     def begin(self, members: list[Site]) -> None:
-        self.members, self.log = members, []  # what was sent, by number - 1: a kind each
+        self.members = members
+        self.log: list[str] = []  # what was sent: a kind for each number
         self._spoke_at = 0
         for time in sorted(self.world.rng.randrange(END * 3 // 4) for _ in range(self.world.climate.messages)):
             self.world.at(time, partial(self._multicast, DATA))

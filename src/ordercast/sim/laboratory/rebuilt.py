@@ -6,8 +6,8 @@ opens again. What nobody has, the sources send anew, and it gets a new place.
 
 The thesis' code is corrected: numbers of sources begin at 1; a new root finds what it has of each source after it has
 caught up, and tells it to the source, which at once sends the rest in order (asking for it, as printed, takes a round
-trip longer than P4 allows); a site says in its answer what it has, and gets what it lacks, before anything else; data of
-a dead root are refused; parents tell children now and then what there is, more often than δ, and gaps are asked for.
+trip longer than P4 allows); a site says in its answer what it has, and gets what it lacks, before anything else; data
+of a dead root are refused; parents tell children now and then what there is, more often than δ, and gaps are asked for.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def rebuilt_world(world: World) -> dict[Site, Site | None]:
 
 
 def _times(world: World, failures: list[int]) -> list[int]:
-    """Draw when a source speaks: now and then, and much just before a root fails, so that it delivers what nobody has."""
+    """Draw when a source speaks: now and then, and much before a root fails, so that it has what nobody else has."""
     rng, count = world.rng, world.climate.messages // len(SOURCES)
     found = [rng.randrange(END // 2) for _ in range(count // 3)]
     while failures and len(found) < count:

@@ -1,4 +1,4 @@
-"""What each protocol guarantees and within which bound, and the stronger guarantee that it does not give. (Map of 6.6)"""
+"""What each protocol guarantees within which bound, and the stronger guarantee that it does not give. (6.4, 7.2)"""
 
 from __future__ import annotations
 
