@@ -14,7 +14,10 @@ from ordercast.pipeline.campaign.propagation import Point, Tally, by_point, meas
 from ordercast.pipeline.campaign.propagation_claims import claims
 from ordercast.pipeline.campaign.propagation_page import (
     DELAY_COLUMNS,
+    LARGE_COLUMNS,
     METHOD_COLUMNS,
+    delay_plot,
+    large_rows,
     plots,
     propagation_page,
 )
@@ -34,8 +37,9 @@ def studied(runs_max: int, out: Path | None, *, as_json: bool) -> int:
         write_json(_document(tallies))
         return 0
     console = output()
-    for columns, rows in ((DELAY_COLUMNS, delay_rows()), (METHOD_COLUMNS, method_rows())):
-        table = new_table(*columns, right=columns[2:] if columns is DELAY_COLUMNS else columns[1:-1])
+    tables = ((DELAY_COLUMNS, delay_rows()), (METHOD_COLUMNS, method_rows()), (LARGE_COLUMNS, large_rows(tallies)))
+    for columns, rows in tables:
+        table = new_table(*columns, right=columns[1:-1] if columns is METHOD_COLUMNS else columns[2:])
         for row in rows:
             table.add_row(*row)
         console.print(table)
@@ -58,7 +62,7 @@ def _tallies(runs_max: int) -> list[Tally]:
 def _write(folder: Path, tallies: Mapping[Point, Tally], command: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / PAGE).write_text(html_of(propagation_page(tallies, command)), encoding="utf-8")
-    for name, plot in plots(tallies).items():
+    for name, plot in {**plots(tallies), "delays": delay_plot()}.items():
         (folder / f"{name}.svg").write_text(svg_file_of(plot), encoding="utf-8")
 
 

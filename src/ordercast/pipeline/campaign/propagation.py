@@ -25,7 +25,8 @@ RUNS_MIN, RUNS_MAX = 12, 300
 RELATIVE, ABSOLUTE = 0.10, 0.5  # half widths of intervals: of the mean; of extra processes
 TINY = 0.05  # means below need no relative interval
 TWO_PHASE = "two-phase"
-DEPTH, EXTRA, LOAD, PATH, COPIES, BUSIEST = "depth", "extra", "load", "path", "copies", "busiest"
+DEPTH, EXTRA, LOAD, PATH = "depth", "extra", "load", "path"
+COPIES, BUSIEST, AVERAGE = "copies", "busiest", "average"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +147,8 @@ def _draw(tally: Tally, rng: Random) -> None:
             tally.values[builder, LOAD].append(_two_phase_load(groups))
             continue
         found = survey(build(builder, groups, given), given)
-        values = (found.depth, found.extra, found.load_max, found.copies, found.busiest)
-        for measure, value in zip((DEPTH, EXTRA, LOAD, COPIES, BUSIEST), values, strict=True):
+        values = (found.depth, found.extra, found.load_max, found.copies, found.busiest, found.average)
+        for measure, value in zip((DEPTH, EXTRA, LOAD, COPIES, BUSIEST, AVERAGE), values, strict=True):
             tally.values[builder, measure].append(value)
         if point.has_grid:
             tally.values[builder, PATH].append(found.path_cost)
@@ -169,6 +170,12 @@ OVER_SITES = ("heuristic-1", "random", "centre", TWO_PHASE)
 OVER_SIZES = ("heuristic-1", "centre", TWO_PHASE)
 ON_GRID = ("heuristic-1", "heuristic-2", "heuristic-3", "mst", "spt")
 BEYOND = ("heuristic-1", "shallow", "centre")
+LARGE = (  # of which a table is made
+    Point(64, 300, 4, BEYOND, racks=8),
+    Point(64, 300, 4, BEYOND),
+    Point(256, 1_000, 4, BEYOND),
+    Point(1_000, 2_000, 4, ("shallow", "centre"), racks=8),
+)
 
 
 def points() -> list[Point]:
@@ -178,7 +185,7 @@ def points() -> list[Point]:
     found += [Point(side**2, count, SIZE, ON_GRID, has_grid=True) for count in COUNTS[1:] for side in SIDES]
     found += [Point(64, count, 4, BEYOND, racks=racks) for racks in (0, 8) for count in MANY]
     exponential = [Point(sites, count, SIZE, is_exponential=True) for count in COUNTS[1:] for sites in (20, 100, 200)]
-    return found + exponential
+    return found + [point for point in LARGE if point not in found] + exponential
 
 
 def by_point(tallies: Sequence[Tally]) -> dict[Point, Tally]:

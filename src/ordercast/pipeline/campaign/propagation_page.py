@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ordercast.pipeline.campaign.propagation import (
+    AVERAGE,
     BEYOND,
     BUSIEST,
+    COPIES,
     COUNTS,
     DEPTH,
     EXTRA,
+    LARGE,
     LOAD,
     MANY,
     ON_GRID,
@@ -26,7 +29,7 @@ from ordercast.pipeline.campaign.propagation import (
     Tally,
 )
 from ordercast.pipeline.campaign.propagation_claims import PropagationClaim, claims
-from ordercast.pipeline.campaign.propagation_tables import delay_rows, method_rows
+from ordercast.pipeline.campaign.propagation_tables import arrivals, delay_rows, method_rows
 from ordercast.pipeline.page.html import Fact, Figure, Page, PageTable, Section, Text
 from ordercast.pipeline.page.plot import Plot, Series, Shape
 from ordercast.pipeline.page.scales import Axis
@@ -43,6 +46,8 @@ WORDS = {
     "shallow": "shallow (ours)",
     TWO_PHASE: "two-phase (receivers)",
 }
+COLOURS = {"heuristic-1": 0, "heuristic-2": 1, "heuristic-3": 2, "mst": 3, "spt": 4, "random": 5, "shallow": 2}
+COLOURS |= {"centre": 1, TWO_PHASE: 6}
 Y_OF = {DEPTH: "d, edges to the furthest member", EXTRA: "ε, extra processes", LOAD: "load of the busiest site"}
 
 
@@ -59,7 +64,9 @@ class Curve:
 def _series(curves: Sequence[Curve], tallies: Tallies) -> list[Series]:
     """Return lines, and bands of their 95 % intervals."""
     found: list[Series] = []
-    for colour, curve in enumerate(curves):
+    is_by_builder = len({curve.builder for curve in curves}) > 1
+    for place, curve in enumerate(curves):
+        colour = COLOURS[curve.builder] if is_by_builder else place
         known = [
             (x, tallies[point].estimate(curve.builder, curve.measure)) for x, point in curve.points if point in tallies
         ]
@@ -160,6 +167,33 @@ def _beyond_plots(tallies: Tallies) -> dict[str, Plot]:
     return found
 
 
+def delay_plot() -> Plot:
+    """Draw when members have a message: the whole distribution, of which the thesis has the worst of each group."""
+    series = []
+    for method, times in arrivals().items():
+        points = [(time, 100 * (place + 1) / len(times)) for place, time in enumerate(times)]
+        series.append(Series(WORDS[method].split(" (")[0], [(0, 0), *points], Shape.STEP, COLOURS[method]))
+    x, y = Axis("time since the source began", low=0), Axis("members that have it, %", low=0, high=100)
+    return Plot("When members have a message", x, y, series)
+
+
+def large_rows(tallies: Tallies) -> list[list[str]]:
+    """Return what graphs cost where there are many groups, beside a ring on which every host has every message."""
+    rows = []
+    for point in LARGE:
+        where = f"{point.sites:,}, {point.groups:,} {'racks' if point.racks else 'anywhere'}"
+        for builder in point.builders:
+            found = [tallies[point].estimate(builder, measure).mean for measure in (DEPTH, COPIES, BUSIEST, AVERAGE)]
+            rows.append(
+                [
+                    where,
+                    WORDS[builder],
+                    *(f"{value:.{digits}f}" for value, digits in zip(found, (1, 1, 2, 3), strict=True)),
+                ]
+            )
+    return rows
+
+
 SECTIONS = {
     "Depth and extra processes": ("4.1", "4.2", "4.3"),
     "Load": ("4.4", "4.5"),
@@ -169,6 +203,7 @@ SECTIONS = {
 }
 DELAY_COLUMNS = ("network", "method", "N, messages", "N, formula", "D, mean", "D, bound", "deepest first")
 METHOD_COLUMNS = ("method", "single source", "multiple source", "multiple group", "acyclic", "the thesis")
+LARGE_COLUMNS = ("hosts, groups", "graph", "d", "N, copies of a message", "busiest host", "average host")
 CLAIM_COLUMNS = ("the thesis", "found", "holds")
 
 
@@ -189,9 +224,19 @@ def propagation_page(tallies: Tallies, command: str) -> Page:
             for title, names in SECTIONS.items()
         ),
         Section(
+            "Where groups are many",
+            [
+                PageTable(LARGE_COLUMNS, large_rows(tallies), left=("hosts, groups", "graph")),
+                Text(
+                    "Copies are received and sent, for each message. On a ring every host receives each message once."
+                ),
+            ],
+        ),
+        Section(
             "Tables 4.1 and 4.2: messages and delays, each message walked",
             [
                 PageTable(DELAY_COLUMNS, delay_rows(), left=("network", "method")),
+                Figure(delay_plot(), "All members of all groups, not only the last of each."),
                 Text("P = 1 to send a copy, L = 10 on the way, T = 1 for a broadcast. 20 groups of 5, 60 sites."),
             ],
         ),

@@ -9,7 +9,7 @@ from statistics import fmean
 from ordercast.checker.orders import PROPERTIES, circle, inversion
 from ordercast.order.tree.builders import build
 from ordercast.order.tree.graph import Graph
-from ordercast.pipeline.campaign.propagation import Point, drawn_groups
+from ordercast.pipeline.campaign.propagation import TWO_PHASE, Point, drawn_groups
 from ordercast.sim.propagation.rivals import METHODS
 from ordercast.sim.propagation.traffic import workload
 from ordercast.sim.propagation.walk import Network, Walk, bound, broadcasts, two_phase, walked
@@ -44,6 +44,21 @@ def _graphs(builder: str) -> list[Graph]:
 
 def _over(graphs: list[Graph], value: Callable[[Graph, str], float]) -> float:
     return fmean(value(graph, group) for graph in graphs for group in graph.groups)
+
+
+def arrivals() -> dict[str, list[int]]:
+    """Return when each member of each group has its message, by method, sorted."""
+    found = {
+        name: [time for graph in _graphs(name) for group in graph.groups for time in _times(graph, group)]
+        for name in ("heuristic-1", "shallow", "centre")
+    }
+    groups = [members for graph in _graphs("centre") for members in graph.groups.values()]
+    found[TWO_PHASE] = [time for members in groups for time in two_phase(members, NETWORK).arrivals.values()]
+    return {name: sorted(times) for name, times in found.items()}
+
+
+def _times(graph: Graph, group: str) -> list[int]:
+    return list(walked(graph, group, NETWORK, deepest_first=True).arrivals.values())
 
 
 def _two_phase_row(graphs: list[Graph]) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from ordercast.pipeline.campaign.propagation import (
     ABSOLUTE,
+    AVERAGE,
     BUSIEST,
     COPIES,
     DEPTH,
@@ -64,7 +65,7 @@ def _tally(point: Point) -> Tally:
     """Return some values, for the looks of it."""
     tally = Tally(point, 2)
     for place, builder in enumerate(point.builders):
-        for measure in (LOAD,) if builder == TWO_PHASE else (DEPTH, EXTRA, LOAD, PATH, COPIES, BUSIEST):
+        for measure in (LOAD,) if builder == TWO_PHASE else (DEPTH, EXTRA, LOAD, PATH, COPIES, BUSIEST, AVERAGE):
             tally.values[builder, measure] = [place + point.groups / point.sites, place + 1.0]
     return tally
 
@@ -78,7 +79,7 @@ def test_all_plots_are_drawn_and_all_claims_judged() -> None:
         ElementTree.fromstring(svg_file_of(plot))
     assert {claim.holds for claim in claims(tallies)} <= {"yes", "no", "in part"}
     page = html_of(propagation_page(tallies, "ordercast graph study"))
-    assert "Graph 4.14" in page and "two-phase" in page
+    assert "Graph 4.14" in page and "When members have a message" in page
 
 
 def test_tables_say_what_was_counted() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from ordercast.model.ids import ProcessId
 from ordercast.order.tree.graph import Parents
 
-Edge = tuple[ProcessId, ProcessId]
+_Edge = tuple[ProcessId, ProcessId]
 
 
-def edge_of(one: ProcessId, other: ProcessId) -> Edge:
+def edge_of(one: ProcessId, other: ProcessId) -> _Edge:
     """Return an edge as it is named, either way."""
     return (one, other) if one < other else (other, one)
 
 
-def detoured(parents: Parents, forbidden: frozenset[Edge]) -> Parents:
+def detoured(parents: Parents, forbidden: frozenset[_Edge]) -> Parents:
     """Return a forest with the same trees that has none of these edges, as far as there is a way around.
 
     A process whose edge is forbidden is hung below a sibling, and keeps all its ancestors; an only child below its
@@ -27,7 +27,7 @@ def detoured(parents: Parents, forbidden: frozenset[Edge]) -> Parents:
     return result
 
 
-def _other_parent(child: ProcessId, above: ProcessId, parents: Parents, forbidden: frozenset[Edge]) -> ProcessId:
+def _other_parent(child: ProcessId, above: ProcessId, parents: Parents, forbidden: frozenset[_Edge]) -> ProcessId:
     siblings = sorted(node for node, parent in parents.items() if parent == above and node != child)
     grandparent = parents[above]
     candidates = [*siblings, *([] if grandparent is None else [grandparent])]
