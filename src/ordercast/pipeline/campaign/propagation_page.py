@@ -171,8 +171,9 @@ def delay_plot() -> Plot:
     """Draw when members have a message: the whole distribution, of which the thesis has the worst of each group."""
     series = []
     for method, times in arrivals().items():
-        points = [(time, 100 * (place + 1) / len(times)) for place, time in enumerate(times)]
-        series.append(Series(WORDS[method].split(" (")[0], [(0, 0), *points], Shape.STEP, COLOURS[method]))
+        shares = {time: 100 * (place + 1) / len(times) for place, time in enumerate(times)}  # the last of each time
+        points = [(0, 0), *shares.items()]
+        series.append(Series(WORDS[method].split(" (")[0], points, Shape.STEP, COLOURS[method]))
     x, y = Axis("time since the source began", low=0), Axis("members that have it, %", low=0, high=100)
     return Plot("When members have a message", x, y, series)
 
