@@ -1,0 +1,85 @@
+"""From STATEs to how a view ends: who comes along, who sends what, the line, the commits, the place of the signal. Pure.
+
+*Companions* are those with the same installed view. The line of a stream is the highest of theirs, L the lowest of
+these lines. Below L everything is delivered; from L on a message that is ordered only if its sender is in the commits:
+beyond L something may be missing that nobody here has heard of, and a message might follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.sites.frames import StateFrame
+from ordercast.order.sites.views import SLOT_BITS, Proposal, WideView, next_seq
+from ordercast.order.stamped.lanes import Stamp
+
+States = Mapping[ProcessId, StateFrame]
+UnitId = tuple[int, int]  # rank in the old view, stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    view: WideView  # that begins
+    companions: tuple[ProcessId, ...]
+    lines: tuple[int, ...]  # of the streams of the view that ends
+    commits: frozenset[ProcessId]
+    signal: Stamp  # the transitional view lies behind this place
+    lacking: frozenset[UnitId]  # what this daemon has to get
+    to_send: dict[UnitId, int]  # what this daemon sends, and for which fragments of the new view, as bits
+
+    @property
+    def lowest_line(self) -> int:
+        return min(self.lines)
+
+
+def plan_of(proposal: Proposal, states: States, me: ProcessId) -> Plan:
+    """Return the plan of one daemon; those of its companions differ in what they lack and send alone."""
+    mine = states[me]
+    companions = tuple(sorted(process for process, state in states.items() if state.view == mine.view))
+    said = [states[process] for process in companions]
+    lines = tuple(max(line) for line in zip(*(state.lines for state in said), strict=True))
+    signal = max(state.place for state in said)
+    return Plan(
+        view=_view_of(proposal, states),
+        companions=companions,
+        lines=lines,
+        commits=frozenset(process for state in said for process in state.commits),
+        signal=(*signal, 0),
+        lacking=frozenset(unit for state in said for unit in _held(state) if _lacks(mine, unit)),
+        to_send=_to_send(proposal, said, mine),
+    )
+
+
+def _view_of(proposal: Proposal, states: States) -> WideView:
+    """Return the view that begins: its seq lies above all that any daemon knows."""
+    highest = max(state.seq for state in states.values())
+    seq = proposal.id.seq if highest < proposal.id.seq else next_seq(highest)
+    base = max(state.clock for state in states.values()) >> SLOT_BITS
+    return WideView(ConfigurationId(seq, proposal.id.representative), proposal, base)
+
+
+def _held(state: StateFrame) -> list[UnitId]:
+    return [(rank, stamp) for rank, held in enumerate(state.held) for stamp in held]
+
+
+def _lacks(state: StateFrame, unit: UnitId) -> bool:
+    rank, stamp = unit
+    return stamp >= state.lines[rank] and stamp not in state.held[rank]
+
+
+def _to_send(proposal: Proposal, said: list[StateFrame], mine: StateFrame) -> dict[UnitId, int]:
+    """Return what this daemon is the smallest holder of, and who lacks it."""
+    smaller = {unit for state in said if state.process < mine.process for unit in _held(state)}
+    to_send = {}
+    for unit in _held(mine):
+        if unit in smaller:
+            continue
+        needs = 0
+        for state in said:
+            if _lacks(state, unit):
+                needs |= 1 << proposal.rank_of[state.process]
+        if needs:
+            to_send[unit] = needs
+    return to_send
