@@ -32,7 +32,10 @@ from ordercast.order.ring import promised as ring
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
-from ordercast.order.setup import ONE_DOMAIN, Setup
+from ordercast.order.setup import ONE_DOMAIN, Setup, SitePlaces
+from ordercast.order.sites import promised as sites
+from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.node import SitesNode
 from ordercast.order.traffic import Traffic
 
 DEFAULT = "ring"
@@ -97,6 +100,17 @@ def _adaptive(setup: Setup) -> ObservedEngine:
     )
 
 
+def _sites(setup: Setup) -> ObservedEngine:
+    return SitesNode(
+        setup.node,
+        setup.ring,
+        setup.tables["sites"],
+        SitePlaces((setup.domains or ONE_DOMAIN)[0], setup.beyond),
+        verbose=setup.verbose,
+        other_engines=setup.others,
+    )
+
+
 ENGINES: dict[str, EngineEntry] = {
     entry.name: entry
     for entry in (
@@ -146,6 +160,25 @@ ENGINES: dict[str, EngineEntry] = {
             reasons=gateways.REASONS,
             occurrences=gateways.OCCURRENCES,
             alarms=gateways.ALARMS,
+        ),
+        EngineEntry(
+            "sites",
+            _sites,
+            "daemons in several places far apart, one order over all of them; in the simulator",
+            "one order and one view over rings joined by links of 10 to 200 ms; reliable and FIFO messages go at once",
+            "agreed order waits for the slowest site, twice the distance and more, inside a site too",
+            sites.PROMISED,
+            sites.SERVICES,
+            RING_TRAFFIC,
+            tables={"ring": RingConfig, "sites": SitesConfig},
+            is_live=False,
+            attachments_max=2,
+            has_links=True,
+            is_layered=True,
+            moves=sites.MOVES,
+            reasons=sites.REASONS,
+            occurrences=sites.OCCURRENCES,
+            alarms=sites.ALARMS,
         ),
         EngineEntry(
             "sequencer",

@@ -13,6 +13,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.config import FRAGMENTS_MAX
 from ordercast.order.sites.frames import (
+    BehindFrame,
     DataEntry,
     Frame,
     ProposeFrame,
@@ -234,6 +235,14 @@ def _decode_recovered(reader: ByteReader) -> RecoveredFrame:
     return RecoveredFrame(attempt, view, _rank(rank), ProcessId(originator), _stamp(stamp), body)
 
 
+def _encode_behind(frame: BehindFrame) -> bytes:
+    return bytes((frame.is_behind,))
+
+
+def _decode_behind(reader: ByteReader) -> BehindFrame:
+    return BehindFrame(bool(reader.byte()))
+
+
 _CODECS: tuple[tuple[type, Callable[[Any], bytes], Callable[[ByteReader], Frame]], ...] = (
     (DataEntry, _encode_data, _decode_data),
     (UnitFrame, _encode_unit, _decode_unit),
@@ -244,6 +253,7 @@ _CODECS: tuple[tuple[type, Callable[[Any], bytes], Callable[[ByteReader], Frame]
     (StateFrame, _encode_state, _decode_state),
     (ReadyFrame, _encode_ready, _decode_ready),
     (RecoveredFrame, _encode_recovered, _decode_recovered),
+    (BehindFrame, _encode_behind, _decode_behind),
 )
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_CODECS, 1)}
 _ENCODERS = {number: encoder for number, (_, encoder, _) in enumerate(_CODECS, 1)}

@@ -107,8 +107,15 @@ class RecoveredFrame(NamedTuple):
     body: UnitBody
 
 
+class BehindFrame(NamedTuple):
+    """A daemon's word on its own ring: its application cannot take more, or can again."""
+
+    is_behind: bool
+
+
 Frame = (
     DataEntry
+    | BehindFrame
     | UnitFrame
     | UpdateFrame
     | Record

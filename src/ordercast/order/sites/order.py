@@ -57,6 +57,11 @@ class WideOrder:
         """The stamp below which everybody has everything."""
         return min(self.arus)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that is known of has been delivered."""
+        return not any(stream.lane.runs or stream.is_waiting for stream in self.streams)
+
     # What the tape brings
 
     def take(self, unit: Unit) -> bool:

@@ -33,6 +33,11 @@ class Stream:
         self._ahead: dict[int, Unit] = {}  # by the stamp of the unit before: not contiguous yet
         self._promises: list[tuple[int, int]] = []  # through, next: of what has not come yet
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something is known that is not here."""
+        return bool(self._ahead or self._promises)
+
     def add(self, unit: Unit) -> bool:
         """Take a unit; False when it was here."""
         if unit.stamp in self.units or unit.stamp < self.line:
