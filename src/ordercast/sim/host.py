@@ -168,8 +168,9 @@ class Host:
 
     @property
     def joins_segments(self) -> bool:
-        """Whether segments would fall apart without it. Hosts of a site all have the wide area beside it."""
-        return len(self.segments) > 1 and not entry_of(self.world.options.engine).has_links
+        """Whether segments might fall apart without it. Sites reach each other directly, unless links are few."""
+        options = self.world.options
+        return len(self.segments) > 1 and (bool(options.site_links) or not entry_of(options.engine).has_links)
 
     @property
     def is_router(self) -> bool:

@@ -40,7 +40,6 @@ def with_sites(options: SimOptions, seed: int) -> SimOptions:
         links=(),
         faults=tuple(sorted(faults, key=lambda fault: fault.at)),
         fault_time_ns=until,
-        settle_ns=3 * options.settle_ns,
     )
 
 

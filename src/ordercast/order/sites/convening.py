@@ -73,7 +73,7 @@ class Convener:
         gather = max(self._config.gather_ns, GATHER_ROUND_TRIPS * round_trip)
         fragments = fragments_of(component)
         if now < self._still_since + gather or fragments is None or len(fragments) > FRAGMENTS_MAX:
-            self._wait(Instant(max(self._still_since + gather, now + 1)))
+            self._wait(Instant(now + gather if now >= self._still_since + gather else self._still_since + gather))
             return None
         return self._propose(component, fragments, now)
 

@@ -130,8 +130,7 @@ class Neighbours:
             return self._hello(peer, known)
         assert known.link is not None
         known.link.hear(now)
-        self._raise(peer, known)
-        return []
+        return self._hello(peer, known) if self._raise(peer, known) else []
 
     def _referred(self, peer: ProcessId, greeting: Greeting) -> list[Effect]:
         known = self._known.get(peer)
@@ -155,10 +154,13 @@ class Neighbours:
         self._tag += 1
         return self._tag
 
-    def _raise(self, peer: ProcessId, known: Neighbour) -> None:
-        if not known.is_up:
-            known.is_up = True
-            self.raised.append(peer)
+    def _raise(self, peer: ProcessId, known: Neighbour) -> bool:
+        """Know that the other side has heard this one; return whether that is news, which it may wait for itself."""
+        if known.is_up:
+            return False
+        known.is_up = True
+        self.raised.append(peer)
+        return True
 
     def _end(self, peer: ProcessId, known: Neighbour, why: LinkFailure) -> None:
         """Be through with a link; the next one has other tags at both ends."""

@@ -41,14 +41,16 @@ def plan_of(proposal: Proposal, states: States, me: ProcessId) -> Plan:
     said = [states[process] for process in companions]
     lines = tuple(max(line) for line in zip(*(state.lines for state in said), strict=True))
     signal = max(state.place for state in said)
+    have = {state.process: _Said(state) for state in said}
+    own = have[me]
     return Plan(
         view=_view_of(proposal, states),
         companions=companions,
         lines=lines,
         commits=frozenset(process for state in said for process in state.commits),
         signal=(*signal, 0),
-        lacking=frozenset(unit for state in said for unit in _held(state) if _lacks(mine, unit)),
-        to_send=_to_send(proposal, said, mine),
+        lacking=frozenset(unit for one in have.values() for unit in one.held if own.lacks(unit)),
+        to_send=_to_send(proposal, list(have.values()), own),
     )
 
 
@@ -60,26 +62,28 @@ def _view_of(proposal: Proposal, states: States) -> WideView:
     return WideView(ConfigurationId(seq, proposal.id.representative), proposal, base)
 
 
-def _held(state: StateFrame) -> list[UnitId]:
-    return [(rank, stamp) for rank, held in enumerate(state.held) for stamp in held]
+class _Said:
+    """A STATE, with sets of what is held."""
+
+    def __init__(self, state: StateFrame) -> None:
+        self.process = state.process
+        self.lines = state.lines
+        self.held = {(rank, stamp) for rank, held in enumerate(state.held) for stamp in held}
+
+    def lacks(self, unit: UnitId) -> bool:
+        rank, stamp = unit
+        return stamp >= self.lines[rank] and unit not in self.held
 
 
-def _lacks(state: StateFrame, unit: UnitId) -> bool:
-    rank, stamp = unit
-    return stamp >= state.lines[rank] and stamp not in state.held[rank]
-
-
-def _to_send(proposal: Proposal, said: list[StateFrame], mine: StateFrame) -> dict[UnitId, int]:
+def _to_send(proposal: Proposal, said: list[_Said], mine: _Said) -> dict[UnitId, int]:
     """Return what this daemon is the smallest holder of, and who lacks it."""
-    smaller = {unit for state in said if state.process < mine.process for unit in _held(state)}
+    smaller = {unit for one in said if one.process < mine.process for unit in one.held}
     to_send = {}
-    for unit in _held(mine):
-        if unit in smaller:
-            continue
+    for unit in mine.held - smaller:
         needs = 0
-        for state in said:
-            if _lacks(state, unit):
-                needs |= 1 << proposal.rank_of[state.process]
+        for one in said:
+            if one.lacks(unit):
+                needs |= 1 << proposal.rank_of[one.process]
         if needs:
             to_send[unit] = needs
     return to_send

@@ -48,6 +48,7 @@ class Speaker:
         self._number = 0  # of own records
         self._told: Record | None = None  # the record as others know it
         self._tell_at = Instant(0)
+        self._has_news = True  # the convener has not seen all that there is
         self._view: ConfigurationId = NO_CONFIGURATION  # whose trees are in force
         self._trees: tuple[Tree, ...] = ()
         self._owing: Owing | None = None
@@ -167,6 +168,7 @@ class Speaker:
         match frame:
             case Record():
                 if frame.process != self._me and self._records.take(frame, now):
+                    self._has_news = True
                     self._flood(data, peer)
             case UnitFrame() | UpdateFrame():
                 self._take_of_view(frame, data)
@@ -261,10 +263,7 @@ class Speaker:
                 for record in self._records.all():
                     self._send(peer, encode(record), is_urgent=True)
             self._tell_record(now)
-            self._records.forget(self._me, now)
-            proposal = self._convener.look(neighbours.round_trip(), now)
-            if proposal is not None:
-                self._take_proposal(proposal, encode(ProposeFrame(proposal)))
+            self._convene(now)
             self._update(now)
         effects = neighbours.flush(now)
         if neighbours.failed and self.is_open:
@@ -273,6 +272,15 @@ class Speaker:
             effects += neighbours.flush(now)
         neighbours.failed.clear()
         return effects
+
+    def _convene(self, now: Instant) -> None:
+        """Look whether a view is to be proposed, when something has changed or it is time."""
+        if not self._has_news and now < self._convener.deadline:
+            return
+        self._has_news = False
+        proposal = self._convener.look(self._neighbours.round_trip(), now)
+        if proposal is not None:
+            self._take_proposal(proposal, encode(ProposeFrame(proposal)))
 
     def _tell_record(self, now: Instant) -> None:
         """Tell everybody who is here, when that has changed or was told long ago."""
@@ -289,6 +297,8 @@ class Speaker:
         self._told = Record(self._number, tape.ring, links, view, seq)
         self._tell_at = Instant(now + self._config.hello_ns)
         self._records.take(self._told, now)
+        self._records.forget(self._me, now)
+        self._has_news = True
         self._flood(encode(self._told))
 
     def _owed_at(self, now: Instant) -> Instant:
