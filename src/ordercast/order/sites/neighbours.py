@@ -122,7 +122,10 @@ class Neighbours:
             return self._hello(peer, known)  # it does not know yet that the old link is over
         if greeting.mine > known.theirs:
             if known.theirs:
+                mine, is_fresh = known.mine, known.link is not None and not known.link.sender.high
                 self._end(peer, known, LinkFailure.REPLACED)
+                if is_fresh and greeting.yours == mine:  # nothing was sent under this tag: greetings end
+                    known.mine = mine
             known.theirs = greeting.mine
             tags = Tags(known.mine, known.theirs)
             known.link = Link(self._config.links, self._cluster, self._me, peer, tags, now)
@@ -142,11 +145,13 @@ class Neighbours:
         return self._hello(target, self._known.get(target) or self._begin(target))
 
     def _begin(self, peer: ProcessId) -> Neighbour:
-        for other in [one for one in self._known if node_of(one) == node_of(peer)]:
-            if other < peer:  # a former life
-                self._end(other, self._known[other], LinkFailure.REPLACED)
-                del self._known[other]
+        """Know a process, under the tag with which whoever is at its node was greeted."""
         tag = self._offers.pop(node_of(peer), None)
+        for other in [one for one in self._known if node_of(one) == node_of(peer) and one < peer]:
+            former = self._known.pop(other)  # an earlier life
+            if former.link is not None:
+                self._end(other, former, LinkFailure.REPLACED)
+            tag = former.mine
         known = self._known[peer] = Neighbour(self._next_tag() if tag is None else tag)
         return known
 

@@ -128,6 +128,21 @@ def test_two_representatives_find_each_other_and_begin_anew() -> None:
     assert [who for who, _ in other.failed] == [A]
 
 
+def test_a_restarted_process_is_found_again() -> None:
+    one, other = pair()
+    for each, me in ((one, A), (other, B)):
+        each.represent(me, T0)
+    exchange(one, other, sent(one.flush(T0)), T0)
+    late = Instant(3_000 * MILLISECOND)
+    one.flush(late)
+    again = Neighbours(ProcessId(B + 1), 1, [(NodeId(1), Endpoint("1", 0))], SitesConfig(), bytes(8))
+    again.represent(ProcessId(B + 1), late)
+    exchange(one, again, sent(one._greet_all()), late)
+    assert [link.peer for link in one.up()] == [B + 1] and again.up()[0].tags == one.up()[0].tags[::-1]
+    exchange(again, one, sent(again._greet_all()), late)
+    assert again.up()[0].tags == one.up()[0].tags[::-1]
+
+
 def test_who_does_not_represent_its_ring_refers_to_the_one_who_does() -> None:
     one, other = pair()
     one.represent(A, T0)
