@@ -68,6 +68,7 @@ class EngineEntry:
     # What can happen to it, and must in a swarm
     moves: frozenset[tuple[str, str]] = frozenset()  # between its states
     reasons: tuple[ChangeReason, ...] = ()  # why a membership is given up
+    attempts: tuple[ChangeReason, ...] = ()  # why a view over several sites is attempted
     occurrences: tuple[Occurrence, ...] = ()
     alarms: frozenset[AlarmKind] = frozenset()
 
@@ -177,6 +178,7 @@ ENGINES: dict[str, EngineEntry] = {
             is_layered=True,
             moves=sites.MOVES,
             reasons=sites.REASONS,
+            attempts=sites.VIEW_REASONS,
             occurrences=sites.OCCURRENCES,
             alarms=sites.ALARMS,
         ),

@@ -26,6 +26,7 @@ from ordercast.order.engine import Engine
 from ordercast.order.gateways.node import ENGINE as GATEWAYS
 from ordercast.order.membership.states.moves import GATHER
 from ordercast.order.setup import Domain
+from ordercast.order.sites.states import EXCHANGE
 from ordercast.sim.adaptive_witness import AdaptiveWitness
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
@@ -81,6 +82,8 @@ class Tally:
                 self.counts[f"move {note.origin} → {note.target}"] += 1
                 if note.reason is not None and note.target == GATHER:
                     self.counts[f"gather: {note.reason.text}"] += 1
+                elif note.reason is not None and note.target == EXCHANGE:
+                    self.counts[f"attempt: {note.reason.text}"] += 1
             elif isinstance(note, Occurred):
                 self.counts[note.what.value] += note.count
             elif isinstance(note, Visited):

@@ -371,6 +371,7 @@ def expected_rows(kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> l
         return [f"move {origin} → {target}" for origin, target in sorted(entry.moves) if target != GONE]
     moves = [f"move {origin} → {target}" for origin, target in sorted(entry.moves)]
     reasons = [f"gather: {reason.text}" for reason in entry.reasons]
+    reasons += [f"attempt: {reason.text}" for reason in entry.attempts]
     skipped = OF_CLIENTS if kind is SwarmKind.PLAIN else ()
     occurrences = [occurrence.value for occurrence in entry.occurrences if occurrence not in skipped]
     forged = [poison.value for poison in Poison] if engine == DEFAULT else []
