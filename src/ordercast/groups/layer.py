@@ -42,6 +42,7 @@ from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Left, ViewId
 from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId, process_text
 from ordercast.model.roster import Roster
+from ordercast.model.service import Service
 from ordercast.wire.roster import decode_roster, encode_roster
 
 GONE_MAX = 1000  # daemons that have left and are remembered
@@ -188,14 +189,14 @@ class Groups:
 
     def deliver(self, deliver: Deliver) -> list[Output]:
         """Take messages in order; those that the engine delivers early pass at any time, also while snapshots are
-        awaited, and change nothing."""
+        awaited, and change nothing. While they are, what is FIFO waits with all that its sender sent before it."""
         outputs: list[Output] = []
         for number, originator, _, services, payloads, each, base in deliver.parcels:
             places = Places(deliver.origin, number, base, each, 0)
             stretch = deliver.configuration, places, originator, services, payloads
             index = 0
             while index < len(payloads):
-                if self._gathering is not None and deliver.ordered:
+                if self._gathering is not None and (deliver.ordered or services[index] != Service.RELIABLE):
                     index = self._keep(self._gathering, stretch, index, outputs)
                 else:
                     index = self._take(stretch, index, outputs, ordered=deliver.ordered)

@@ -52,6 +52,7 @@ class EngineEntry:
     promises: frozenset[Promise]
     services: frozenset[Service]
     traffic: Traffic  # what its packets are
+    early: frozenset[Service] = frozenset()  # services that it delivers before their place in the order
     groups: frozenset[GroupPromise] = frozenset(GroupPromise)  # what named groups on it promise; none: it has none
     replicas: frozenset[ReplicaPromise] = frozenset(ReplicaPromise)  # likewise, replicated state
 
@@ -171,6 +172,7 @@ ENGINES: dict[str, EngineEntry] = {
             sites.PROMISED,
             sites.SERVICES,
             RING_TRAFFIC,
+            early=sites.EARLY,
             tables={"ring": RingConfig, "sites": SitesConfig},
             is_live=False,
             attachments_max=2,

@@ -11,8 +11,8 @@ from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
-from ordercast.order.ring.config import RingConfig
 from ordercast.order.links.config import FAR
+from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sizes import Sizes
 from ordercast.sim.faults import Fault, FaultKind

@@ -7,6 +7,7 @@ of any run whole sites are cut off, links fail one way or both ways, flap, lose 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 from ordercast.model.ids import MILLISECOND
@@ -48,7 +49,7 @@ def _links(count: int, rng: Random) -> tuple[tuple[int, int], ...]:
     if count < 3 or rng.random() < 0.4:
         return ()
     order = rng.sample(range(count), count)
-    chain = list(zip(order, order[1:], strict=False))
+    chain = list(pairwise(order))
     return tuple(chain if rng.random() < 0.5 else [*chain, (order[0], order[-1])])
 
 

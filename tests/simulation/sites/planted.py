@@ -17,17 +17,17 @@ from ordercast.model.ids import Instant
 from ordercast.model.promises import AnyPromise, Promise
 from ordercast.order.layered import InnerRing
 from ordercast.order.sites import attempt, order, routes, speaker, stream, tape
-from ordercast.order.sites.attempt import Attempt
-from ordercast.order.sites.frames import ReadyFrame, SpreadFrame, StateFrame, UpdateFrame
+from ordercast.order.sites.attempt import WideAttempt
+from ordercast.order.sites.frames import DataEntry, ReadyFrame, SpreadFrame, StateFrame, UpdateFrame
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox
-from ordercast.order.sites.plan import Plan, States, plan_of
-from ordercast.order.sites.sessions import Session, Sessions
+from ordercast.order.sites.plan import States, WidePlan, plan_of
+from ordercast.order.sites.sessions import Sessions, WideSession
 from ordercast.order.sites.speaker import Speaker
-from ordercast.order.sites.stream import Stream
+from ordercast.order.sites.stream import UnitStream
 from ordercast.order.sites.tape import Tape, Where
 from ordercast.order.sites.units import DeliveryClass, Unit
-from ordercast.order.sites.views import Proposal
+from ordercast.order.sites.views import WideProposal
 from ordercast.order.stamped.lanes import lowest
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import options_of
@@ -47,7 +47,7 @@ class PlantedFault:
 
 def _promise_before_units(patch: pytest.MonkeyPatch) -> None:
     """An UPDATE counts before what it speaks of is here."""
-    patch.setattr(Stream, "promise", lambda self, through, line: self._raise(line))
+    patch.setattr(UnitStream, "promise", lambda self, through, line: self._raise(line))
 
 
 def _ties(patch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def _deaf_clock(patch: pytest.MonkeyPatch) -> None:
 def _jumping_counter(patch: pytest.MonkeyPatch) -> None:
     """FIFO units go up at once."""
 
-    def lacks(self: Sessions, unit: Unit) -> tuple[Session, int] | None:
+    def lacks(self: Sessions, unit: Unit) -> tuple[WideSession, int] | None:
         return None
 
     patch.setattr(Sessions, "lacks", lacks)
@@ -149,16 +149,17 @@ def _sent_twice(patch: pytest.MonkeyPatch) -> None:
     """What was under way when a view ended is sent again, void or not."""
     right = Tape._take_data
 
-    def take_data(self: Tape, entry: object, originator: int, stamp: int, where: Where) -> None:
+    def take_data(self: Tape, entry: DataEntry, originator: int, stamp: int, where: Where) -> None:
         right(self, entry, originator, stamp, where)
         if originator == self.me and where is not Where.REGULAR:
-            self.outbox._void += [(run.sender, run.service, data) for run, data in zip(entry.body.runs, entry.body.payloads, strict=False)]  # type: ignore[attr-defined]  # noqa: E501
+            body = entry.body
+            self.outbox._void += [(body.runs[0].sender, body.runs[0].service, data) for data in body.payloads]
 
     patch.setattr(Tape, "_take_data", take_data)
 
 
-def _planned(patch: pytest.MonkeyPatch, change: Callable[[Plan, StateFrame], Plan]) -> None:
-    def planned(proposal: Proposal, states: States, me: int) -> Plan:
+def _planned(patch: pytest.MonkeyPatch, change: Callable[[WidePlan, StateFrame], WidePlan]) -> None:
+    def planned(proposal: WideProposal, states: States, me: int) -> WidePlan:
         return change(plan_of(proposal, states, me), states[me])  # type: ignore[arg-type, index]
 
     patch.setattr(attempt, "plan_of", planned)
@@ -184,7 +185,7 @@ def _kept_commits(patch: pytest.MonkeyPatch) -> None:
     """Commits live on in the next view."""
     right = Tape._install
 
-    def install(self: Tape, one: Attempt) -> None:
+    def install(self: Tape, one: WideAttempt) -> None:
         commits = self.order.commits
         right(self, one)
         self.order.commits |= commits
@@ -195,12 +196,12 @@ def _kept_commits(patch: pytest.MonkeyPatch) -> None:
 def _hasty(patch: pytest.MonkeyPatch) -> None:
     """A view is installed when the own site is ready."""
 
-    def take_ready(self: Attempt, ready: ReadyFrame) -> bool:
+    def take_ready(self: WideAttempt, ready: ReadyFrame) -> bool:
         self.ready.add(ready.process)
         own = set(self.proposal.fragments[self.rank].members)
         return self.plan is not None and not self.lacking and own <= self.ready
 
-    patch.setattr(Attempt, "take_ready", take_ready)
+    patch.setattr(WideAttempt, "take_ready", take_ready)
 
 
 def _other_attempt(patch: pytest.MonkeyPatch) -> None:
@@ -287,4 +288,6 @@ if __name__ == "__main__":
     for one in FAULTS:
         if wanted in ("all", one.name):
             found = next(((seed, broken) for seed in range(begin, end) if (broken := findings(one, seed))), None)
-            print(one.name, "->", found and (found[0], sorted(each.name for each in found[1])), flush=True)
+            text = f"seed {found[0]}: {sorted(each.name for each in found[1])}" if found else "not caught"
+            sys.stdout.write(f"{one.name}: {text}\n")
+            sys.stdout.flush()

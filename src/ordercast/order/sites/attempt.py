@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.frames import ReadyFrame, StateFrame
-from ordercast.order.sites.plan import Plan, UnitId, plan_of
-from ordercast.order.sites.views import Proposal
+from ordercast.order.sites.plan import UnitId, WidePlan, plan_of
+from ordercast.order.sites.views import WideProposal
 
 
-class Attempt:
-    def __init__(self, proposal: Proposal, me: ProcessId) -> None:
+class WideAttempt:
+    def __init__(self, proposal: WideProposal, me: ProcessId) -> None:
         self.proposal = proposal
         self.me = me
         self.rank = proposal.rank_of[me]
         self.states: dict[ProcessId, StateFrame] = {}
         self.ready: set[ProcessId] = set()
-        self.plan: Plan | None = None  # once all STATEs are here
+        self.plan: WidePlan | None = None  # once all STATEs are here
         self.lacking: set[UnitId] = set()  # what has still to come
         self.has_all = False  # lines and commits were taken over
         self.is_said = False  # READY is on its way

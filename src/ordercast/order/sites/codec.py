@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from ordercast.model.errors import WireError
@@ -15,19 +16,19 @@ from ordercast.order.sites.config import FRAGMENTS_MAX
 from ordercast.order.sites.frames import (
     BehindFrame,
     DataEntry,
-    Frame,
     ProposeFrame,
+    ReachRecord,
     ReadyFrame,
-    Record,
     RecordLink,
     RecoveredFrame,
     SpreadFrame,
     StateFrame,
     UnitFrame,
     UpdateFrame,
+    WideFrame,
 )
 from ordercast.order.sites.units import decode_body, encode_body
-from ordercast.order.sites.views import Edge, Fragment, Proposal
+from ordercast.order.sites.views import Edge, Fragment, WideProposal
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.reader import ByteReader
 
@@ -49,13 +50,13 @@ _VIEW = struct.Struct(">8s")
 UNIT_HEAD_SIZE = 1 + _UNIT.size
 
 
-def encode(frame: Frame) -> bytes:
+def encode(frame: WideFrame) -> bytes:
     """Return the bytes of a frame."""
     number = _NUMBERS[type(frame)]
     return bytes((number,)) + _ENCODERS[number](frame)
 
 
-def decode(data: bytes) -> Frame:
+def decode(data: bytes) -> WideFrame:
     """Return the frame that these bytes are."""
     reader = ByteReader(data, 0, "the frame")
     decoder = _DECODERS.get(reader.byte())
@@ -134,13 +135,13 @@ def _decode_fragment(reader: ByteReader) -> Fragment:
     return Fragment(ring, site, members)
 
 
-def _encode_record(record: Record) -> bytes:
+def _encode_record(record: ReachRecord) -> bytes:
     head = _RECORD.pack(record.number, *record.view, record.seq, len(record.links))
     links = b"".join(_LINK.pack(link.peer, link.cost, *link.tags) for link in record.links)
     return head + links + _encode_fragment(record.fragment)
 
 
-def _decode_record(reader: ByteReader) -> Record:
+def _decode_record(reader: ByteReader) -> ReachRecord:
     number, seq, representative, highest, count = reader.unpack(_RECORD)
     links = []
     for _ in range(count):
@@ -148,7 +149,7 @@ def _decode_record(reader: ByteReader) -> Record:
         links.append(RecordLink(ProcessId(peer), cost, (mine, theirs)))
     if highest > NUMBER_MAX:
         raise WireError("a view beyond all bounds")
-    return Record(number, _decode_fragment(reader), tuple(links), _configuration(seq, representative), highest)
+    return ReachRecord(number, _decode_fragment(reader), tuple(links), _configuration(seq, representative), highest)
 
 
 def _encode_propose(frame: ProposeFrame) -> bytes:
@@ -172,7 +173,7 @@ def _decode_propose(reader: ByteReader) -> ProposeFrame:
         if not low < high < fragments:
             raise WireError("an edge between fragments that are not listed")
         joined.append(Edge(low, high, forth, back, (mine, theirs)))
-    return ProposeFrame(Proposal(_configuration(seq, coordinator), listed, tuple(joined), reason))
+    return ProposeFrame(WideProposal(_configuration(seq, coordinator), listed, tuple(joined), reason))
 
 
 # An attempt
@@ -206,7 +207,7 @@ def _decode_state(reader: ByteReader) -> StateFrame:
     for _ in range(streams):
         line, count = reader.unpack(_STREAM)
         stamps = reader.numbers(count, "Q")
-        if any(later <= earlier for earlier, later in zip(stamps, stamps[1:], strict=False)):
+        if any(later <= earlier for earlier, later in pairwise(stamps)):
             raise WireError("stamps that do not rise")
         lines.append(_stamp(line))
         held.append(stamps)
@@ -243,11 +244,11 @@ def _decode_behind(reader: ByteReader) -> BehindFrame:
     return BehindFrame(bool(reader.byte()))
 
 
-_CODECS: tuple[tuple[type, Callable[[Any], bytes], Callable[[ByteReader], Frame]], ...] = (
+_CODECS: tuple[tuple[type, Callable[[Any], bytes], Callable[[ByteReader], WideFrame]], ...] = (
     (DataEntry, _encode_data, _decode_data),
     (UnitFrame, _encode_unit, _decode_unit),
     (UpdateFrame, _encode_update, _decode_update),
-    (Record, _encode_record, _decode_record),
+    (ReachRecord, _encode_record, _decode_record),
     (ProposeFrame, _encode_propose, _decode_propose),
     (SpreadFrame, _encode_spread, _decode_spread),
     (StateFrame, _encode_state, _decode_state),

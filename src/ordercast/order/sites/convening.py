@@ -22,7 +22,7 @@ from ordercast.order.sites.topology import (
     is_settled,
     shape_of,
 )
-from ordercast.order.sites.views import Fragment, Proposal, WideView
+from ordercast.order.sites.views import Fragment, WideProposal, WideView
 
 NEVER = Instant((1 << 63) - 1)
 IN_VAIN = 2  # attempts with the same fragments, after which somebody is held down
@@ -39,7 +39,7 @@ class Convener:
         self._tape = tape
         self._shape: tuple[object, ...] = ()
         self._still_since = Instant(0)
-        self._proposed: Proposal | None = None
+        self._proposed: WideProposal | None = None
         self._proposed_at = Instant(0)
         self._failures = 0  # of attempts with these fragments
         self._failed: tuple[Fragment, ...] = ()
@@ -55,7 +55,7 @@ class Convener:
         self._held[representative] = Instant(now + (self._config.hold_down_ns << times))
         self.held_down += 1
 
-    def look(self, round_trip: int, now: Instant) -> Proposal | None:
+    def look(self, round_trip: int, now: Instant) -> WideProposal | None:
         """Return what to propose now; `deadline` tells when to look again."""
         self._held = {one: until for one, until in self._held.items() if until > now}
         self.deadline = min(self._held.values(), default=NEVER)
@@ -93,7 +93,7 @@ class Convener:
         self._proposed = None
         return False
 
-    def _fail(self, proposed: Proposal, now: Instant) -> None:
+    def _fail(self, proposed: WideProposal, now: Instant) -> None:
         self._failures = self._failures + 1 if proposed.fragments == self._failed else 1
         self._failed = proposed.fragments
         attempt = self._tape.attempt
@@ -105,10 +105,10 @@ class Convener:
             if representative != self._me:
                 self.hold_down(representative, now)
 
-    def _propose(self, component: Component, fragments: tuple[Fragment, ...], now: Instant) -> Proposal:
+    def _propose(self, component: Component, fragments: tuple[Fragment, ...], now: Instant) -> WideProposal:
         attempt = attempt_id(component, self._me, max(self.highest, self._tape.known_seq))
         reason = ChangeReason.ATTEMPT_LOST if self._failures else reason_of(self._tape.view, fragments)
-        self._proposed = Proposal(attempt, fragments, edges_of(component), int(reason))
+        self._proposed = WideProposal(attempt, fragments, edges_of(component), int(reason))
         self._proposed_at = now
         self.highest = attempt.seq
         return self._proposed

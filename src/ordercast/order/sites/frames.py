@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.units import UnitBody
-from ordercast.order.sites.views import Fragment, Proposal
+from ordercast.order.sites.views import Fragment, WideProposal
 
 
 class DataEntry(NamedTuple):
@@ -50,7 +50,7 @@ class RecordLink(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ReachRecord:
     """What a representative tells everybody."""
 
     number: int  # rises with every change
@@ -65,7 +65,7 @@ class Record:
 
 
 class ProposeFrame(NamedTuple):
-    proposal: Proposal
+    proposal: WideProposal
 
 
 class SpreadFrame(NamedTuple):
@@ -113,12 +113,12 @@ class BehindFrame(NamedTuple):
     is_behind: bool
 
 
-Frame = (
+WideFrame = (
     DataEntry
     | BehindFrame
     | UnitFrame
     | UpdateFrame
-    | Record
+    | ReachRecord
     | ProposeFrame
     | SpreadFrame
     | StateFrame

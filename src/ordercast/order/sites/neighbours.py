@@ -35,7 +35,12 @@ class Neighbour:
 
 class Neighbours:
     def __init__(
-        self, me: ProcessId, site: int, addresses: Sequence[tuple[NodeId, Endpoint]], config: SitesConfig, cluster: bytes
+        self,
+        me: ProcessId,
+        site: int,
+        addresses: Sequence[tuple[NodeId, Endpoint]],
+        config: SitesConfig,
+        cluster: bytes,
     ) -> None:
         """`addresses` are those of the nodes of sites that a link leads to."""
         self._me = me
@@ -121,11 +126,8 @@ class Neighbours:
         if greeting.mine <= known.dead or greeting.mine < known.theirs:
             return self._hello(peer, known)  # it does not know yet that the old link is over
         if greeting.mine > known.theirs:
-            if known.theirs:
-                mine, is_fresh = known.mine, known.link is not None and not known.link.sender.high
+            if known.is_up:  # otherwise nothing was sent under the own tag: it stays, or greetings would never end
                 self._end(peer, known, LinkFailure.REPLACED)
-                if is_fresh and greeting.yours == mine:  # nothing was sent under this tag: greetings end
-                    known.mine = mine
             known.theirs = greeting.mine
             tags = Tags(known.mine, known.theirs)
             known.link = Link(self._config.links, self._cluster, self._me, peer, tags, now)
@@ -147,7 +149,7 @@ class Neighbours:
     def _begin(self, peer: ProcessId) -> Neighbour:
         """Know a process, under the tag with which whoever is at its node was greeted."""
         tag = self._offers.pop(node_of(peer), None)
-        for other in [one for one in self._known if node_of(one) == node_of(peer) and one < peer]:
+        for other in sorted(one for one in self._known if node_of(one) == node_of(peer) and one < peer):
             former = self._known.pop(other)  # an earlier life
             if former.link is not None:
                 self._end(other, former, LinkFailure.REPLACED)

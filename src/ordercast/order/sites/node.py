@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ordercast.model.configuration import ConfigurationKind
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, LeaveDone, Room
-from ordercast.model.effects import Record as Noted
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, LeaveDone, Record, Room
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
     MAIN,
@@ -242,7 +241,7 @@ class SitesNode:
             try:
                 effects += self.speaker.receive(data[at : at + packet.segment_size], now)
             except WireError as error:
-                effects.append(Noted(PacketDropped(str(error)), WIDE))
+                effects.append(Record(PacketDropped(str(error)), WIDE))
         return effects
 
     def persisted(self, key: str, now: Instant) -> list[Effect]:
@@ -410,8 +409,8 @@ class SitesNode:
 
     def _notes(self) -> list[Effect]:
         speaker = self.speaker
-        effects: list[Effect] = [Noted(Occurred(what, count)) for what, count in speaker.occurred.items() if count]
-        effects += (Noted(PacketDropped(why), WIDE) for why in speaker.dropped)
+        effects: list[Effect] = [Record(Occurred(what, count)) for what, count in speaker.occurred.items() if count]
+        effects += (Record(PacketDropped(why), WIDE) for why in speaker.dropped)
         speaker.occurred.clear()
         speaker.dropped.clear()
         return effects

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ordercast.model.ids import ProcessId
 from ordercast.order.sites.sessions import Sessions
-from ordercast.order.sites.stream import Stream
+from ordercast.order.sites.stream import UnitStream
 from ordercast.order.sites.units import DeliveryClass, Unit
 from ordercast.order.sites.views import SLOT_BITS, WideView
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp, lowest
@@ -21,7 +21,7 @@ from ordercast.order.stamped.lanes import NO_STAMP, Stamp, lowest
 LargeKey = tuple[ProcessId, int, int]  # originator, sender, number
 
 
-class Passed(NamedTuple):
+class PassedUnit(NamedTuple):
     """A unit that goes up, with its messages."""
 
     unit: Unit
@@ -35,11 +35,11 @@ class WideOrder:
         self.me = me
         self.rank = view.proposal.rank_of[me]
         self.base = view.base << SLOT_BITS
-        self.streams = [Stream(rank, self.base) for rank in range(len(view.fragments))]
+        self.streams = [UnitStream(rank, self.base) for rank in range(len(view.fragments))]
         self.arus = [self.base] * len(self.streams)  # below them everybody of a site has everything, by rank
         self.place: Stamp = NO_STAMP  # of the last unit that was passed in order
         self.commits: frozenset[ProcessId] = frozenset((me,))  # those whose whole store is held here
-        self.out: list[Passed] = []  # what goes up; whoever takes it empties it
+        self.out: list[PassedUnit] = []  # what goes up; whoever takes it empties it
         self.own_size = 0  # bytes of own units that not everybody is known to have
         self.is_held = False  # nothing is delivered any more, until the view ends
         self._sessions = Sessions()
@@ -49,7 +49,7 @@ class WideOrder:
         self._noted = self.base
 
     @property
-    def own(self) -> Stream:
+    def own(self) -> UnitStream:
         return self.streams[self.rank]
 
     @property
@@ -162,7 +162,7 @@ class WideOrder:
                 return
             parts = self._large.pop(_key(unit))
             payloads = (b"".join(parts[index] for index in range(unit.body.parts)),)
-        self.out.append(Passed(unit, payloads, is_early))
+        self.out.append(PassedUnit(unit, payloads, is_early))
         for freed in self._sessions.delivered(unit):
             if not self.is_held and not freed.is_delivered:
                 self._early(freed)

@@ -1,4 +1,4 @@
-"""From STATEs to how a view ends: who comes along, who sends what, the line, the commits, the place of the signal. Pure.
+"""From STATEs to how a view ends: who comes along, who sends what, the line, the commits, the signal. Pure.
 
 *Companions* are those with the same installed view. The line of a stream is the highest of theirs, L the lowest of
 these lines. Below L everything is delivered; from L on a message that is ordered only if its sender is in the commits:
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.frames import StateFrame
-from ordercast.order.sites.views import SLOT_BITS, Proposal, WideView, next_seq
+from ordercast.order.sites.views import SLOT_BITS, WideProposal, WideView, next_seq
 from ordercast.order.stamped.lanes import Stamp
 
 States = Mapping[ProcessId, StateFrame]
@@ -20,7 +20,7 @@ UnitId = tuple[int, int]  # rank in the old view, stamp
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WidePlan:
     view: WideView  # that begins
     companions: tuple[ProcessId, ...]
     lines: tuple[int, ...]  # of the streams of the view that ends
@@ -34,7 +34,7 @@ class Plan:
         return min(self.lines)
 
 
-def plan_of(proposal: Proposal, states: States, me: ProcessId) -> Plan:
+def plan_of(proposal: WideProposal, states: States, me: ProcessId) -> WidePlan:
     """Return the plan of one daemon; those of its companions differ in what they lack and send alone."""
     mine = states[me]
     companions = tuple(sorted(process for process, state in states.items() if state.view == mine.view))
@@ -43,7 +43,7 @@ def plan_of(proposal: Proposal, states: States, me: ProcessId) -> Plan:
     signal = max(state.place for state in said)
     have = {state.process: _Said(state) for state in said}
     own = have[me]
-    return Plan(
+    return WidePlan(
         view=_view_of(proposal, states),
         companions=companions,
         lines=lines,
@@ -54,7 +54,7 @@ def plan_of(proposal: Proposal, states: States, me: ProcessId) -> Plan:
     )
 
 
-def _view_of(proposal: Proposal, states: States) -> WideView:
+def _view_of(proposal: WideProposal, states: States) -> WideView:
     """Return the view that begins: its seq lies above all that any daemon knows."""
     highest = max(state.seq for state in states.values())
     seq = proposal.id.seq if highest < proposal.id.seq else next_seq(highest)
@@ -75,7 +75,7 @@ class _Said:
         return stamp >= self.lines[rank] and unit not in self.held
 
 
-def _to_send(proposal: Proposal, said: list[_Said], mine: _Said) -> dict[UnitId, int]:
+def _to_send(proposal: WideProposal, said: list[_Said], mine: _Said) -> dict[UnitId, int]:
     """Return what this daemon is the smallest holder of, and who lacks it."""
     smaller = {unit for one in said if one.process < mine.process for unit in one.held}
     to_send = {}

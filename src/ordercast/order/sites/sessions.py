@@ -9,18 +9,18 @@ from __future__ import annotations
 from ordercast.model.ids import ProcessId
 from ordercast.order.sites.units import Unit
 
-Session = tuple[ProcessId, int]  # originator, sender
+WideSession = tuple[ProcessId, int]  # originator, sender
 
 
 class Sessions:
     def __init__(self) -> None:
-        self._next: dict[Session, int] = {}
-        self._ahead: dict[Session, set[int]] = {}  # delivered beyond the counter
-        self._waiting: dict[tuple[Session, int], list[Unit]] = {}  # FIFO units, by what they wait for
+        self._next: dict[WideSession, int] = {}
+        self._ahead: dict[WideSession, set[int]] = {}  # delivered beyond the counter
+        self._waiting: dict[tuple[WideSession, int], list[Unit]] = {}  # FIFO units, by what they wait for
 
-    def lacks(self, unit: Unit) -> tuple[Session, int] | None:
+    def lacks(self, unit: Unit) -> tuple[WideSession, int] | None:
         """Return a message that has to be delivered before this unit; None: there is none."""
-        expected: dict[Session, int] = {}
+        expected: dict[WideSession, int] = {}
         for session, run in unit.sessions():
             following = expected.get(session, self._next.get(session, 1))
             if run.first > following:
@@ -28,7 +28,7 @@ class Sessions:
             expected[session] = max(following, run.first + run.count)
         return None
 
-    def wait(self, unit: Unit, lacking: tuple[Session, int]) -> None:
+    def wait(self, unit: Unit, lacking: tuple[WideSession, int]) -> None:
         """Keep a unit until that message is delivered."""
         self._waiting.setdefault(lacking, []).append(unit)
 

@@ -16,7 +16,7 @@ from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.convening import NEVER, Convener
 from ordercast.order.sites.frames import (
     ProposeFrame,
-    Record,
+    ReachRecord,
     RecoveredFrame,
     SpreadFrame,
     StateFrame,
@@ -30,7 +30,7 @@ from ordercast.order.sites.tape import EVERYBODY, Tape
 from ordercast.order.sites.topology import Records
 from ordercast.order.sites.units import Unit
 from ordercast.order.sites.update import Owing
-from ordercast.order.sites.views import SLOT_BITS, Fragment, Proposal, digest_of
+from ordercast.order.sites.views import SLOT_BITS, Fragment, WideProposal, digest_of
 
 PAST_MAX = 256  # views that are known to be over
 BROUGHT_MAX = 4096  # units that are remembered before those are forgotten that everybody has
@@ -46,14 +46,14 @@ class Speaker:
         self._records = Records(config.record_ns)
         self._convener = Convener(me, config, self._records, tape)
         self._number = 0  # of own records
-        self._told: Record | None = None  # the record as others know it
+        self._told: ReachRecord | None = None  # the record as others know it
         self._tell_at = Instant(0)
         self._has_news = True  # the convener has not seen all that there is
         self._view: ConfigurationId = NO_CONFIGURATION  # whose trees are in force
         self._trees: tuple[Tree, ...] = ()
         self._owing: Owing | None = None
         self._brought: set[tuple[int, int]] = set()  # units of the view that were brought to the tape
-        self._taken: Proposal | None = None  # the highest attempt that was
+        self._taken: WideProposal | None = None  # the highest attempt that was
         self._attempt_trees: tuple[Tree, ...] = ()
         self._early: deque[tuple[UnitFrame | UpdateFrame | SpreadFrame, bytes]] = deque()
         self.entries: list[tuple[int, bytes]] = []  # for the own ring, with the stamp that its clock has to hear first
@@ -125,9 +125,7 @@ class Speaker:
         if is_own and unit.previous is not None and len(self._trees) > 1:
             place = self._tape.view.members.index(unit.originator)
             aru = order.arus[order.rank]
-            frame = UnitFrame(
-                self._tape.view.digest, unit.rank, place, unit.stamp, unit.previous, aru, unit.body
-            )
+            frame = UnitFrame(self._tape.view.digest, unit.rank, place, unit.stamp, unit.previous, aru, unit.body)
             self._pass_on(unit.rank, encode(frame))
             self._owing.said(unit.stamp + 1, aru, False, None)
 
@@ -166,7 +164,7 @@ class Speaker:
     def _take(self, peer: ProcessId, data: bytes, now: Instant) -> None:
         frame = decode(data)
         match frame:
-            case Record():
+            case ReachRecord():
                 if frame.process != self._me and self._records.take(frame, now):
                     self._has_news = True
                     self._flood(data, peer)
@@ -214,7 +212,7 @@ class Speaker:
         if len(self._early) > EARLY_MAX:
             self._early.popleft()
 
-    def _take_proposal(self, proposal: Proposal, data: bytes) -> None:
+    def _take_proposal(self, proposal: WideProposal, data: bytes) -> None:
         if self._tape.ring not in proposal.fragments or self._tape.ring.representative != self._me:
             return
         if self._taken is not None and proposal.id <= self._taken.id:
@@ -294,7 +292,7 @@ class Speaker:
         if is_same and now < self._tell_at:
             return
         self._number += 1
-        self._told = Record(self._number, tape.ring, links, view, seq)
+        self._told = ReachRecord(self._number, tape.ring, links, view, seq)
         self._tell_at = Instant(now + self._config.hello_ns)
         self._records.take(self._told, now)
         self._records.forget(self._me, now)
@@ -327,5 +325,5 @@ class Speaker:
         return min(due, default=None)
 
 
-def _ends(record: Record) -> list[tuple[ProcessId, tuple[int, int]]]:
+def _ends(record: ReachRecord) -> list[tuple[ProcessId, tuple[int, int]]]:
     return [(link.peer, link.tags) for link in record.links]

@@ -20,7 +20,7 @@ def front_of(line: int, rank: int) -> Stamp:
     return line, rank, -1
 
 
-class Stream:
+class UnitStream:
     __slots__ = ("_ahead", "_promises", "lane", "line", "passed", "rank", "through", "units")
 
     def __init__(self, rank: int, line: int) -> None:

@@ -20,12 +20,11 @@ from ordercast.model.effects import Deliver, Effect, Install, Record
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Instant, Position, ProcessId
 from ordercast.model.notes import Moved, Occurred, Occurrence
-from ordercast.order.sites.attempt import Attempt
+from ordercast.order.sites.attempt import WideAttempt
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.frames import (
     BehindFrame,
     DataEntry,
-    Frame,
     ProposeFrame,
     ReadyFrame,
     RecoveredFrame,
@@ -33,14 +32,15 @@ from ordercast.order.sites.frames import (
     StateFrame,
     UnitFrame,
     UpdateFrame,
+    WideFrame,
 )
-from ordercast.order.sites.order import Passed, WideOrder
+from ordercast.order.sites.order import PassedUnit, WideOrder
 from ordercast.order.sites.outbox import WideOutbox
-from ordercast.order.sites.plan import Plan
+from ordercast.order.sites.plan import WidePlan
 from ordercast.order.sites.states import BROKEN, EXCHANGE, RECOVERY, REGULAR, STARTING
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.units import Unit
-from ordercast.order.sites.views import RANK_SLOTS, TRANSITIONAL, Fragment, Proposal, WideView
+from ordercast.order.sites.views import RANK_SLOTS, TRANSITIONAL, Fragment, WideProposal, WideView
 
 EVERYBODY = (1 << 64) - 1
 
@@ -63,7 +63,7 @@ class Tape:
         self.storage = storage
         self.state = STARTING
         self.ring: Fragment | None = None  # the regular configuration of the site's ring
-        self.attempt: Attempt | None = None
+        self.attempt: WideAttempt | None = None
         self.clock = 0  # the highest stamp on the tape
         self.behind: set[int] = set()  # ranks of sites where an application cannot take more
         self.behind_here: set[ProcessId] = set()  # daemons of the site, likewise
@@ -99,7 +99,7 @@ class Tape:
         """Begin a life alone, in a view of the own."""
         self.ring = ring
         self.known_seq = self.view_seq = seq
-        view = WideView(ConfigurationId(seq, self.me), Proposal(ConfigurationId(seq, self.me), (ring,), ()), 0)
+        view = WideView(ConfigurationId(seq, self.me), WideProposal(ConfigurationId(seq, self.me), (ring,), ()), 0)
         self._order = WideOrder(view, self.me)
         self._move(REGULAR, None, "alone")
         self._install_regular(view, NO_CONFIGURATION, (self.me,), ChangeReason.STARTED)
@@ -127,7 +127,7 @@ class Tape:
         if where is not Where.BEYOND and self.state == REGULAR:
             self.order.tape_at(seq, stamp)
 
-    def _take(self, frame: Frame, originator: ProcessId, stamp: int, where: Where) -> None:
+    def _take(self, frame: WideFrame, originator: ProcessId, stamp: int, where: Where) -> None:
         match frame:
             case DataEntry():
                 self._take_data(frame, originator, stamp, where)
@@ -179,12 +179,12 @@ class Tape:
 
     # Attempts
 
-    def _take_begin(self, proposal: Proposal) -> None:
+    def _take_begin(self, proposal: WideProposal) -> None:
         if self.ring not in proposal.fragments or (self.attempt is not None and proposal.id <= self.attempt.id):
             return
         if self.attempt is not None:
             self._occurred(Occurrence.SITES_ATTEMPT_REPLACED)
-        self.attempt = Attempt(proposal, self.me)
+        self.attempt = WideAttempt(proposal, self.me)
         self.known_seq = max(self.known_seq, proposal.id.seq)
         self.order.is_held = True
         self._move(EXCHANGE, ChangeReason(proposal.reason), f"attempt {proposal.id}")
@@ -229,7 +229,7 @@ class Tape:
                 if attempt.take_ready(frame):
                     self._install(attempt)
 
-    def _recover(self, attempt: Attempt) -> None:
+    def _recover(self, attempt: WideAttempt) -> None:
         """All have said what they have: send what others lack, and wait for what is lacking here."""
         plan = attempt.plan
         assert plan is not None
@@ -241,7 +241,7 @@ class Tape:
             frame = RecoveredFrame(attempt.id, self.view.digest, rank, unit.originator, stamp, unit.body)
             self._say(encode(frame), needs)
 
-    def _take_recovered(self, attempt: Attempt, frame: RecoveredFrame) -> None:
+    def _take_recovered(self, attempt: WideAttempt, frame: RecoveredFrame) -> None:
         if frame.view != self.view.digest or (frame.rank, frame.stamp) not in attempt.lacking:
             return
         attempt.lacking.discard((frame.rank, frame.stamp))
@@ -265,7 +265,7 @@ class Tape:
             attempt.is_said = True
             self._say(encode(ReadyFrame(attempt.id, self.me)))
 
-    def _has_kept(self, plan: Plan) -> bool:
+    def _has_kept(self, plan: WidePlan) -> bool:
         """Whether somebody is in the commits who does not come along."""
         return not plan.commits <= set(plan.companions)
 
@@ -277,7 +277,7 @@ class Tape:
 
     def _deliver(self, configuration: ConfigurationId) -> None:
         out, self.order.out = self.order.out, []
-        parcels: list[Passed] = []
+        parcels: list[PassedUnit] = []
         for index, passed in enumerate(out):
             parcels.append(passed)
             if index + 1 == len(out) or out[index + 1].is_early != passed.is_early:
@@ -285,7 +285,7 @@ class Tape:
                 self.effects.append(Deliver(configuration, self.view.id, made, ordered=not passed.is_early))
                 parcels = []
 
-    def _install(self, attempt: Attempt) -> None:
+    def _install(self, attempt: WideAttempt) -> None:
         """Everybody is ready: end the old view and begin the new one, at this entry of the tape."""
         plan, old = attempt.plan, self.view.id
         assert plan is not None
@@ -297,9 +297,7 @@ class Tape:
         members = plan.companions
         self.effects.append(
             Install(
-                Configuration(
-                    ConfigurationKind.TRANSITIONAL, transitional, members, old, members, reason, position
-                )
+                Configuration(ConfigurationKind.TRANSITIONAL, transitional, members, old, members, reason, position)
             )
         )
         beyond, dropped = order.rest(plan.lowest_line, plan.commits)
@@ -316,9 +314,7 @@ class Tape:
     ) -> None:
         self._last = view.id
         kind, position = ConfigurationKind.REGULAR, Position(view.id, 0, 0)
-        self.effects.append(
-            Install(Configuration(kind, view.id, view.members, previous, companions, reason, position))
-        )
+        self.effects.append(Install(Configuration(kind, view.id, view.members, previous, companions, reason, position)))
 
     # Notes
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ordercast.model.ids import ConfigurationId, Instant, ProcessId
-from ordercast.order.sites.frames import Record
+from ordercast.order.sites.frames import ReachRecord
 from ordercast.order.sites.routes import used_edges
-from ordercast.order.sites.views import Edge, Fragment, Proposal, WideView, next_seq
+from ordercast.order.sites.views import Edge, Fragment, WideProposal, WideView, next_seq
 
-Component = dict[ProcessId, Record]
+Component = dict[ProcessId, ReachRecord]
 
 
 class Records:
@@ -21,9 +21,9 @@ class Records:
 
     def __init__(self, lifetime_ns: int) -> None:
         self._lifetime_ns = lifetime_ns
-        self._records: dict[ProcessId, tuple[Record, Instant]] = {}
+        self._records: dict[ProcessId, tuple[ReachRecord, Instant]] = {}
 
-    def take(self, record: Record, now: Instant) -> bool:
+    def take(self, record: ReachRecord, now: Instant) -> bool:
         """Take a record; False when a newer one, or this one, is here."""
         known = self._records.get(record.process)
         if known is not None and known[0].number >= record.number:
@@ -31,7 +31,7 @@ class Records:
         self._records[record.process] = record, now
         return True
 
-    def all(self) -> list[Record]:
+    def all(self) -> list[ReachRecord]:
         return [record for record, _ in self._records.values()]
 
     def forget(self, me: ProcessId, now: Instant) -> bool:
@@ -58,12 +58,14 @@ class Records:
         return {one: records[one] for one in sorted(found)}
 
 
-def is_edge(records: Mapping[ProcessId, Record], one: ProcessId, other: ProcessId) -> bool:
+def is_edge(records: Mapping[ProcessId, ReachRecord], one: ProcessId, other: ProcessId) -> bool:
     """Whether both list the link between them."""
     return other in records and _edge(records, one, other) is not None
 
 
-def _edge(records: Mapping[ProcessId, Record], one: ProcessId, other: ProcessId) -> tuple[int, int, int, int] | None:
+def _edge(
+    records: Mapping[ProcessId, ReachRecord], one: ProcessId, other: ProcessId
+) -> tuple[int, int, int, int] | None:
     """Return the costs both ways and the tags of a link; None where there is none."""
     forth = next((link for link in records[one].links if link.peer == other), None)
     back = next((link for link in records[other].links if link.peer == one), None)
@@ -91,7 +93,7 @@ def edges_of(component: Component) -> tuple[Edge, ...]:
     return tuple(edges)
 
 
-def carries(component: Component, proposal: Proposal) -> bool:
+def carries(component: Component, proposal: WideProposal) -> bool:
     """Whether everybody of a proposal is there, and every link that its trees use, of the same epoch."""
     ranked = [fragment.representative for fragment in proposal.fragments]
     if any(one not in component or component[one].fragment not in proposal.fragments for one in ranked):

@@ -45,7 +45,7 @@ class Edge(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Proposal:
+class WideProposal:
     """Who is to be in a view, and over which links. Equal at everybody, so all compute the same trees."""
 
     id: ConfigurationId  # of the attempt: a seq above all that is known, and the coordinator
@@ -70,7 +70,7 @@ class WideView:
     """An installed view: one order of all its fragments' streams."""
 
     id: ConfigurationId
-    proposal: Proposal
+    proposal: WideProposal
     base: int  # stamps of the view lie above
 
     @cached_property

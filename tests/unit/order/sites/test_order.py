@@ -8,12 +8,12 @@ from ordercast.order.sites.frames import StateFrame
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.plan import plan_of
 from ordercast.order.sites.units import SessionRun, Unit, UnitBody
-from ordercast.order.sites.views import Edge, Fragment, Proposal, WideView
+from ordercast.order.sites.views import Edge, Fragment, WideProposal, WideView
 
 A, B, C = ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1), ProcessId(3 << 48 | 1)
 FRAGMENTS = tuple(Fragment(ConfigurationId(4, one), site, (one,)) for site, one in enumerate((A, B, C)))
 EDGES = (Edge(0, 1, 1, 1, (1, 1)), Edge(1, 2, 1, 1, (1, 1)))
-VIEW = WideView(ConfigurationId(8, A), Proposal(ConfigurationId(8, A), FRAGMENTS, EDGES), 0)
+VIEW = WideView(ConfigurationId(8, A), WideProposal(ConfigurationId(8, A), FRAGMENTS, EDGES), 0)
 
 
 def unit(rank: int, stamp: int, previous: int, number: int, service: Service = Service.AGREED, sender: int = 0) -> Unit:
@@ -107,7 +107,9 @@ def test_what_everybody_has_is_forgotten_and_the_own_window_opens() -> None:
     assert not order.own.units and order.own_size == 0
 
 
-def state(process: ProcessId, lines: tuple[int, ...], held: tuple[tuple[int, ...], ...], **changes: object) -> StateFrame:
+def state(
+    process: ProcessId, lines: tuple[int, ...], held: tuple[tuple[int, ...], ...], **changes: object
+) -> StateFrame:
     said = StateFrame(VIEW.id, process, VIEW.id, lines, held, (0, 0), (process,), 0, 4)
     return said._replace(**changes)
 
@@ -117,7 +119,7 @@ def test_a_silent_tail_is_a_hole() -> None:
     has heard of."""
     order = WideOrder(VIEW, A)
     order.take(unit(1, 50, 0, 1))
-    proposal = Proposal(ConfigurationId(12, A), (FRAGMENTS[0], FRAGMENTS[2]), ())
+    proposal = WideProposal(ConfigurationId(12, A), (FRAGMENTS[0], FRAGMENTS[2]), ())
     states = {A: state(A, (60, 51, 40), ((), (50,), ())), C: state(C, (60, 0, 45), ((), (), ()))}
     plan = plan_of(proposal, states, A)
     assert plan.lines == (60, 51, 45) and plan.lowest_line == 45 and plan.companions == (A, C)
@@ -128,7 +130,7 @@ def test_a_silent_tail_is_a_hole() -> None:
 
 
 def test_the_signal_is_the_highest_place_and_the_view_lies_above_all() -> None:
-    proposal = Proposal(ConfigurationId(12, A), (FRAGMENTS[0], FRAGMENTS[2]), ())
+    proposal = WideProposal(ConfigurationId(12, A), (FRAGMENTS[0], FRAGMENTS[2]), ())
     none = ((), (), ())
     states = {
         A: state(A, (60, 51, 40), none, place=(30, 1), seq=21),
@@ -140,7 +142,7 @@ def test_the_signal_is_the_highest_place_and_the_view_lies_above_all() -> None:
 
 
 def test_companions_are_those_with_the_same_view() -> None:
-    proposal = Proposal(ConfigurationId(12, A), (FRAGMENTS[0], FRAGMENTS[2]), ())
+    proposal = WideProposal(ConfigurationId(12, A), (FRAGMENTS[0], FRAGMENTS[2]), ())
     other = state(C, (9,), ((8,),), view=ConfigurationId(4, C))
     states = {A: state(A, (60, 51, 40), ((), (), ())), C: other}
     assert plan_of(proposal, states, A).companions == (A,) and not plan_of(proposal, states, C).lacking
