@@ -123,7 +123,8 @@ class Neighbours:
         if not self.is_open:
             return self._refer(peer)
         known = self._known.get(peer) or self._begin(peer)
-        if greeting.mine <= known.dead or greeting.mine < known.theirs:
+        is_over = greeting.mine <= known.dead and greeting.yours != known.mine
+        if is_over or greeting.mine < known.theirs:
             return self._hello(peer, known)  # it does not know yet that the old link is over
         if greeting.mine > known.theirs:
             if known.is_up:  # otherwise nothing was sent under the own tag: it stays, or greetings would never end

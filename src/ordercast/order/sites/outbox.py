@@ -90,7 +90,7 @@ class WideOutbox:
             room -= cost
             number = self._number(sender)
             if is_run:
-                runs[-1] = runs[-1]._replace(count=runs[-1].count + 1)
+                runs[-1] = runs[-1]._replace(messages=runs[-1].messages + 1)
             else:
                 runs.append(SessionRun(sender, number, 1, service))
         self._under_way.append(_UnderWay(sum(len(data) + OVERHEAD for _, _, data in taken), taken))

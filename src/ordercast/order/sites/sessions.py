@@ -25,7 +25,7 @@ class Sessions:
             following = expected.get(session, self._next.get(session, 1))
             if run.first > following:
                 return session, following
-            expected[session] = max(following, run.first + run.count)
+            expected[session] = max(following, run.first + run.messages)
         return None
 
     def wait(self, unit: Unit, lacking: tuple[WideSession, int]) -> None:
@@ -37,7 +37,7 @@ class Sessions:
         freed: list[Unit] = []
         for session, run in unit.sessions():
             ahead = self._ahead.setdefault(session, set())
-            ahead.update(range(run.first, run.first + run.count))
+            ahead.update(range(run.first, run.first + run.messages))
             following = self._next.get(session, 1)
             while following in ahead:
                 ahead.discard(following)

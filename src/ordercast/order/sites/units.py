@@ -61,7 +61,7 @@ class SessionRun(NamedTuple):
 
     sender: int
     first: int  # number of the first, from 1
-    count: int
+    messages: int
     service: int
 
 
@@ -101,8 +101,8 @@ def decode_body(data: bytes) -> UnitBody:
     if not count or part >= parts:
         raise WireError("a unit without messages, or a part beyond the last")
     runs = tuple(SessionRun(*reader.unpack(_RUN)) for _ in range(count))
-    messages = sum(run.count for run in runs)
-    if not all(run.count and run.first for run in runs) or messages > MESSAGES_MAX or (parts > 1 and messages != 1):
+    messages = sum(run.messages for run in runs)
+    if not all(run.messages and run.first for run in runs) or messages > MESSAGES_MAX or (parts > 1 and messages != 1):
         raise WireError("a unit whose messages cannot be counted")
     if any(not Service.UNRELIABLE < run.service <= SERVICE_MAX for run in runs):
         raise WireError("a service that does not exist")
@@ -146,6 +146,6 @@ class Unit:
     def parcel(self, base: int, payloads: Sequence[bytes]) -> Parcel:
         """Return the messages as they go up; `base` is the first number of the view."""
         runs = self.body.runs
-        senders = [run.sender for run in runs for _ in range(run.count)]
-        services = [run.service for run in runs for _ in range(run.count)]
+        senders = [run.sender for run in runs for _ in range(run.messages)]
+        services = [run.service for run in runs for _ in range(run.messages)]
         return self.stamp - base, self.originator, senders, services, payloads, len(payloads), self.rank * RANK_SLOTS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.service import Service
 from ordercast.order.sites.frames import StateFrame
@@ -107,9 +109,7 @@ def test_what_everybody_has_is_forgotten_and_the_own_window_opens() -> None:
     assert not order.own.units and order.own_size == 0
 
 
-def state(
-    process: ProcessId, lines: tuple[int, ...], held: tuple[tuple[int, ...], ...], **changes: object
-) -> StateFrame:
+def state(process: ProcessId, lines: tuple[int, ...], held: tuple[tuple[int, ...], ...], **changes: Any) -> StateFrame:
     said = StateFrame(VIEW.id, process, VIEW.id, lines, held, (0, 0), (process,), 0, 4)
     return said._replace(**changes)
 

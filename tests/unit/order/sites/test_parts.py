@@ -128,6 +128,20 @@ def test_two_representatives_find_each_other_and_begin_anew() -> None:
     assert [who for who, _ in other.failed] == [A]
 
 
+def test_who_was_not_up_keeps_its_tag_and_is_heard_again() -> None:
+    one, other = pair()
+    for each, me in ((one, A), (other, B)):
+        each.represent(me, T0)
+    (hello,) = sent(one.flush(T0))
+    answer = sent(other.receive(hello[1], T0)[1])
+    for _, packet in answer:
+        one.receive(packet, T0)  # up at one end, and the other never hears of it
+    late = Instant(3_000 * MILLISECOND)
+    one.flush(late)
+    exchange(one, other, sent(one._greet_all()), late)
+    assert one.up() and other.up()[0].tags == one.up()[0].tags[::-1]
+
+
 def test_a_restarted_process_is_found_again() -> None:
     one, other = pair()
     for each, me in ((one, A), (other, B)):
