@@ -84,6 +84,9 @@ class Convener:
         proposed = self._proposed
         if proposed is None:
             return False
+        if self._is_carried_out(component, proposed):
+            self._proposed, self._failures = None, 0
+            return False
         until = Instant(self._proposed_at + self._config.attempt_ns + ATTEMPT_ROUND_TRIPS * round_trip)
         if now < until and carries(component, proposed):
             self._wait(until)
@@ -92,6 +95,18 @@ class Convener:
             self._fail(proposed, now)
         self._proposed = None
         return False
+
+    def _is_carried_out(self, component: Component, proposed: WideProposal) -> bool:
+        """Whether everybody says that it has installed the proposed view."""
+        view = self._tape.view
+        return (
+            self._tape.state == REGULAR
+            and view.proposal == proposed
+            and all(
+                one.representative in component and component[one.representative].view == view.id
+                for one in proposed.fragments
+            )
+        )
 
     def _fail(self, proposed: WideProposal, now: Instant) -> None:
         self._failures = self._failures + 1 if proposed.fragments == self._failed else 1
