@@ -53,8 +53,18 @@ def assembled(
     each = (networks,) * (len(domains) or 1) if isinstance(networks, NetworksConfig) else tuple(networks)
     others = tuple(other for other in ENGINES if other != name)
     tables, names = tables_of(name, holder), (domain_names or {}, node_names or {})
-    more = {"beyond": beyond, "is_filtering": is_filtering}
-    setup = Setup(node, tables, nodes, verbose, each[0].in_words, others, domains, *names, **more)
+    setup = Setup(
+        node,
+        tables,
+        nodes,
+        verbose,
+        each[0].in_words,
+        others,
+        domains,
+        *names,
+        beyond=beyond,
+        is_filtering=is_filtering,
+    )
     if not entry.is_layered:
         engine = entry.make(setup)
         return Assembly(

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from ordercast.checker.verdict import Outcome
 from ordercast.model.effects import Effect
-from ordercast.model.ids import Instant
+from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.promises import AnyPromise, Promise
 from ordercast.order.layered import InnerRing
-from ordercast.order.sites import attempt, order, routes, speaker, stream, tape
+from ordercast.order.sites import attempt, order, routes, speaker, stream
 from ordercast.order.sites.attempt import WideAttempt
+from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.frames import DataEntry, ReadyFrame, SpreadFrame, StateFrame, UpdateFrame
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox
@@ -91,10 +93,15 @@ def _unsafe(patch: pytest.MonkeyPatch) -> None:
 def _private_clock(patch: pytest.MonkeyPatch) -> None:
     """A promise is read off a private clock, ahead of the tape."""
 
-    def update(view: bytes, rank: int, through: int, line: int, aru: int, is_behind: bool) -> UpdateFrame:
-        return UpdateFrame(view, rank, through, line + (20 << 8), aru, is_behind)
+    right = Speaker._pass_on
 
-    patch.setattr(speaker, "UpdateFrame", update)
+    def pass_on(self: Speaker, source: int, data: bytes) -> None:
+        frame = decode(data)
+        if isinstance(frame, UpdateFrame) and source == self._tape.rank:
+            data = encode(frame._replace(line=frame.line + (20 << 8)))
+        right(self, source, data)
+
+    patch.setattr(Speaker, "_pass_on", pass_on)
 
 
 def _deaf_clock(patch: pytest.MonkeyPatch) -> None:
@@ -119,7 +126,7 @@ def _frozen(patch: pytest.MonkeyPatch) -> None:
     """Lines stand still in the ring's transitional configuration."""
     right = Tape.take
 
-    def take(self: Tape, data: bytes, originator: int, seq: int, stamp: int, where: Where) -> None:
+    def take(self: Tape, data: bytes, originator: ProcessId, seq: int, stamp: int, where: Where) -> None:
         right(self, data, originator, seq, stamp, Where.BEYOND if where is not Where.REGULAR else where)
 
     patch.setattr(Tape, "take", take)
@@ -129,7 +136,7 @@ def _beyond(patch: pytest.MonkeyPatch) -> None:
     """Lines move beyond the first gap of the ring's transitional configuration."""
     right = Tape.take
 
-    def take(self: Tape, data: bytes, originator: int, seq: int, stamp: int, where: Where) -> None:
+    def take(self: Tape, data: bytes, originator: ProcessId, seq: int, stamp: int, where: Where) -> None:
         right(self, data, originator, seq, stamp, Where.TRANSITIONAL if where is Where.BEYOND else where)
 
     patch.setattr(Tape, "take", take)
@@ -149,7 +156,7 @@ def _sent_twice(patch: pytest.MonkeyPatch) -> None:
     """What was under way when a view ended is sent again, void or not."""
     right = Tape._take_data
 
-    def take_data(self: Tape, entry: DataEntry, originator: int, stamp: int, where: Where) -> None:
+    def take_data(self: Tape, entry: DataEntry, originator: ProcessId, stamp: int, where: Where) -> None:
         right(self, entry, originator, stamp, where)
         if originator == self.me and where is not Where.REGULAR:
             body = entry.body
@@ -209,10 +216,10 @@ def _other_attempt(patch: pytest.MonkeyPatch) -> None:
     right, taking = Tape._take_control, Speaker._take_control
 
     def take_control(self: Tape, spread: SpreadFrame) -> None:
-        frame = tape.decode(spread.frame)
-        if self.attempt is not None and hasattr(frame, "attempt"):
-            frame = frame._replace(attempt=self.attempt.id)
-            spread = spread._replace(attempt=self.attempt.id, frame=tape.encode(frame))
+        frame = decode(spread.frame)
+        if self.attempt is not None and isinstance(frame, StateFrame | ReadyFrame):
+            counted = encode(frame._replace(attempt=self.attempt.id))
+            spread = spread._replace(attempt=self.attempt.id, frame=counted)
         right(self, spread)
 
     def take(self: Speaker, spread: SpreadFrame, data: bytes) -> None:
@@ -280,7 +287,7 @@ def findings(fault: PlantedFault, seed: int) -> set[AnyPromise]:
             result = simulate(options_of(seed, engine="sites"), seed)
         except (AssertionError, KeyError, IndexError):
             return set(fault.broken)
-    return {one.promise for one in result.verdicts if one.outcome.name == "INVALID"}
+    return {one.promise for one in result.verdicts if one.outcome is Outcome.INVALID and one.promise}
 
 
 if __name__ == "__main__":
