@@ -17,7 +17,8 @@ numbers that rise, of which the engine takes the highest.
 
 Epoch: a link knows the tag that it writes and the one that it takes (`Tags`); packets with another are dropped. A link
 whose other side began anew is replaced by a new one. A link that failed stays so: nothing leaves it, nothing arrives.
-What an engine hears of the other process by other means (`hear`) counts against silence.
+What an engine hears of the other process by other means (`hear`) counts against silence, and a pause of this process
+against nothing (`forgive`).
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ from ordercast.model.effects import Burst
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.order.links.codec import (
+    DATA,
     PART,
     PROBE,
     RANGES_MAX,
+    STATUS,
     LinkHead,
-    LinkKind,
+    Ranges,
     decode_link,
     decode_ranges,
     encode_link,
@@ -59,6 +62,7 @@ class LinkFailure(Enum):
     STALLED = "nothing moved while there was something to send"
     CONTRADICTION = "the other side contradicted itself"
     REPLACED = "the other side began anew"
+    RESET = "the connection was reset or timed out"
 
 
 class Tags(NamedTuple):
@@ -77,12 +81,26 @@ class Brought(NamedTuple):
 
 @dataclass(slots=True)
 class LinkCounts:
-    """How many packets, for people."""
+    """How many packets one end had to do with."""
 
     sent: int = 0
     received: int = 0
     sent_bytes: int = 0
     dropped: int = 0  # of another epoch, or damaged
+
+
+class LinkFigures(NamedTuple):
+    """What one end of a link tells people."""
+
+    round_trip_ns: int  # 0: unknown
+    loss: float  # part of the numbered packets of this end that the other side asked for
+    rate: int  # bits per second; 0: as fast as they come, or unknown
+    waiting: int  # bytes that were not sent yet
+    under_way: int  # packets that were sent and are not known to have come
+    missing: int  # packets that did not come
+    duplicates: int  # packets that came twice
+    counts: LinkCounts
+    failure: str | None
 
 
 class Link:
@@ -100,7 +118,7 @@ class Link:
     ) -> None:
         self.peer = peer
         self.tags = tags
-        self.path = RoundTrip()
+        self.path = RoundTrip(config.round_trip_ns)
         self.sender = LinkSender(config, self.path, regulator or Open(config.window), now)
         self.receiver = LinkReceiver(config, self.path, now)
         self.counts = LinkCounts()
@@ -120,6 +138,21 @@ class Link:
     def is_quiet(self) -> bool:
         """Whether all that was sent is acknowledged and nothing waits, at either half."""
         return not (self.sender.packer or self.sender.kept or self.receiver.missing)
+
+    def figures(self) -> LinkFigures:
+        """Return what is to be seen of this end."""
+        sender, receiver = self.sender, self.receiver
+        return LinkFigures(
+            round_trip_ns=self.path.smooth if self.path.least else 0,
+            loss=sender.resent / max(1, sender.high + sender.resent),
+            rate=sender.regulator.rate,
+            waiting=self.waiting,
+            under_way=sender.under_way,
+            missing=len(receiver.missing),
+            duplicates=receiver.duplicates,
+            counts=self.counts,
+            failure=self.failure.value if self.failure else None,
+        )
 
     # From the engine
 
@@ -142,6 +175,10 @@ class Link:
     def hear(self, now: Instant) -> None:
         """Know that the other process lives."""
         self.heard_at = now
+
+    def forgive(self, now: Instant) -> None:
+        """Count silence and stalls from now on: this process itself did nothing for a while."""
+        self.heard_at = self.sender.moved_at = self.receiver.moved_at = now
 
     def fail(self, why: LinkFailure) -> None:
         """End the link; the first reason counts."""
@@ -167,23 +204,29 @@ class Link:
             raise WireError("a packet of a link that failed")
         self.sender.check(head.aru, head.beyond)
         self.receiver.check(head.number)
-        if head.kind == LinkKind.DATA:
-            payloads = self.receiver.take(head.number, body, bool(head.flags & PART), now)
-        else:
-            payloads = self._take_status(head, body, now)
+        if head.kind == DATA:
+            is_part = bool(head.flags & PART)
+            payloads = self.receiver.parsed(head.number, body, is_part)
+            self._take_head(head, now)
+            payloads = self.receiver.take(head.number, payloads, body if is_part else None, now)
+            return Brought(payloads, rider)
+        ranges = decode_ranges(head.aru, self.sender.high, body)
+        self._take_head(head, now)
+        self._take_status(head, ranges, now)
+        return Brought([], rider)
+
+    def _take_head(self, head: LinkHead, now: Instant) -> None:
         self.heard_at = now
         self.counts.received += 1
         round_trip = self.path.hear(head.sent, head.echo, now)
         self.sender.acknowledge(head.aru, head.beyond, round_trip, now)
-        return Brought(payloads, rider)
 
-    def _take_status(self, head: LinkHead, body: bytes, now: Instant) -> list[bytes]:
-        ranges = decode_ranges(head.aru, self.sender.high, body)
+    def _take_status(self, head: LinkHead, ranges: Ranges, now: Instant) -> None:
         self.sender.ask(ranges, now)
         self.receiver.announce(head.number, now)
         if head.flags & PROBE:
             self.receiver.owe_now(now)
-        return []
+        self._judge_hopes()
 
     # Time, and what leaves
 
@@ -239,17 +282,19 @@ class Link:
         elif self.sender.is_hopeless:
             self.fail(LinkFailure.NOT_RECEIVED_THERE)
 
-    def _status(self, ranges: tuple[tuple[int, int], ...], now: Instant) -> bytes:
+    def _status(self, ranges: Ranges, now: Instant) -> bytes:
         is_probe = self.sender.tail_due <= now
         if is_probe:
             self.sender.probed(now)
         body = encode_ranges(self.receiver.aru, ranges)
-        return self._packet(LinkKind.STATUS, PROBE if is_probe else 0, self.sender.high, body, now)
+        packet = self._packet(STATUS, PROBE if is_probe else 0, self.sender.high, body, now)
+        self.sender.regulator.left(len(packet), now)
+        return packet
 
     def _data(self, number: int, body: bytes, is_part: bool, now: Instant) -> bytes:
-        return self._packet(LinkKind.DATA, PART if is_part else 0, number, body, now)
+        return self._packet(DATA, PART if is_part else 0, number, body, now)
 
-    def _packet(self, kind: LinkKind, flags: int, number: int, body: bytes, now: Instant) -> bytes:
+    def _packet(self, kind: int, flags: int, number: int, body: bytes, now: Instant) -> bytes:
         receiver = self.receiver
         stamps = stamp_of(now), self.path.echo(now)
         head = LinkHead(kind, flags, self.tags.mine, number, receiver.aru, receiver.beyond, *stamps)
