@@ -259,7 +259,14 @@ def _no_hold(patch: pytest.MonkeyPatch) -> None:
 # Hostile runs seldom show these; a rule does.
 TIES = PlantedFault("ties by arrival", _ties, ANY_ORDER)
 NO_LINE = PlantedFault("no line", _no_line, ANY_ORDER)
-FROZEN = PlantedFault("lines frozen", _frozen, ANY_ORDER)  # no run is known that shows it
+# No run is known yet that shows these.
+UNSEEN = (
+    PlantedFault("lines frozen", _frozen, ANY_ORDER),
+    PlantedFault("commits not reset", _kept_commits, ANY_ORDER),
+    PlantedFault("another attempt counted", _other_attempt, ANY_ORDER),
+    PlantedFault("unequal trees", _unequal_trees, ANY_ORDER),
+    PlantedFault("delivery after begin", _no_hold, ANY_ORDER),
+)
 
 FAULTS = (
     PlantedFault("promise before its units", _promise_before_units, frozenset({Promise.AGREED_DELIVERY})),
@@ -273,11 +280,7 @@ FAULTS = (
     PlantedFault("void sent twice", _sent_twice, frozenset({Promise.NO_DUPLICATES})),
     PlantedFault("own signal", _own_signal, frozenset({Promise.VIRTUAL_SYNCHRONY})),
     PlantedFault("no commits", _no_commits, frozenset({Promise.SAFE_DELIVERY})),
-    PlantedFault("commits not reset", _kept_commits, ANY_ORDER),
-    PlantedFault("installed before all are ready", _hasty, ANY_ORDER),
-    PlantedFault("another attempt counted", _other_attempt, ANY_ORDER),
-    PlantedFault("unequal trees", _unequal_trees, ANY_ORDER),
-    PlantedFault("delivery after begin", _no_hold, ANY_ORDER),
+    PlantedFault("installed before all are ready", _hasty, frozenset({Promise.SAFE_DELIVERY})),
 )
 
 
@@ -294,7 +297,7 @@ def findings(fault: PlantedFault, seed: int) -> set[AnyPromise]:
 
 if __name__ == "__main__":
     wanted, begin, end = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    for one in (*FAULTS, TIES, NO_LINE, FROZEN):
+    for one in (*FAULTS, TIES, NO_LINE, *UNSEEN):
         if wanted in ("all", one.name):
             found = next(((seed, broken) for seed in range(begin, end) if (broken := findings(one, seed))), None)
             text = f"seed {found[0]}: {sorted(each.name for each in found[1])}" if found else "not caught"
