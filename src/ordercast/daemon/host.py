@@ -213,7 +213,11 @@ class GroupHost(Participant):
 
     def _opened(self) -> None:
         self.desk = GroupDesk(
-            self.process, self.config.name, overhead=self._overhead, portion_size_max=self.config.sizes.queue_size_max
+            self.process,
+            self.config.name,
+            overhead=self._overhead,
+            portion_size_max=self.config.sizes.queue_size_max,
+            is_early=bool(self.engine.promises.early),
         )
 
     def _delivered(self, deliver: Deliver, size: int) -> None:

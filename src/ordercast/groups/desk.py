@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from ordercast.groups.confirmations import ConfirmationOrder
 from ordercast.groups.envelope import destinations_of, joins_of
 from ordercast.groups.interests import Interests
 from ordercast.groups.layer import (
@@ -43,9 +44,11 @@ DeskOutput = MessageRun | Notice | Confirmed | Warned | PassedOver | Relisted
 
 
 class GroupDesk:
-    def __init__(self, me: ProcessId, daemon: str, *, overhead: int, portion_size_max: int) -> None:
+    def __init__(
+        self, me: ProcessId, daemon: str, *, overhead: int, portion_size_max: int, is_early: bool = False
+    ) -> None:
         """`overhead`: what a message takes of the engine's room beside its bytes. Requests larger than
-        `portion_size_max` are submitted in portions."""
+        `portion_size_max` are submitted in portions. `is_early`: the engine delivers some services early."""
         self.groups = Groups(me, daemon)
         self._daemon = daemon
         self._overhead = overhead
@@ -56,6 +59,7 @@ class GroupDesk:
         self._turns = Turns()
         self.interests = Interests(daemon, self.groups.table)
         self._changes_seen = 0
+        self._confirmations = ConfirmationOrder() if is_early else None
 
     # Sessions
 
@@ -74,6 +78,8 @@ class GroupDesk:
         """End a session that was in so many groups: what it has sent is still sent, and then everybody is told."""
         if session in self._open:
             self._open.discard(session)
+            if self._confirmations is not None:
+                self._confirmations.forget(session)
             self.request(session, (disconnect_payload(full),), accepted=accepted, changes=1 + groups)
 
     def request(
@@ -149,6 +155,8 @@ class GroupDesk:
                 self._announcements.extend(output.payloads)
             elif isinstance(output, Changed):
                 self.interests.came(output.groups, is_join=output.is_join)
+            elif isinstance(output, Confirmed) and self._confirmations is not None:
+                told += self._confirmations.take(output)
             else:
                 told.append(output)
         seen = self.groups.own_changes
@@ -172,7 +180,11 @@ class GroupDesk:
         if not self.groups.is_steady:
             return None
         turn = self._turns.first(self.interests.is_ready)
-        return self._turns.take() if turn is not None and room(turn.size) else None
+        if turn is None or not room(turn.size):
+            return None
+        if self._confirmations is not None and turn.session in self._open:
+            self._confirmations.sent(turn.session, turn.payloads, turn.service)
+        return self._turns.take()
 
     def is_quiet(self) -> bool:
         """Nothing waits, and no snapshots are awaited."""

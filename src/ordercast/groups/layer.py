@@ -42,6 +42,7 @@ from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Left, ViewId
 from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId, process_text
 from ordercast.model.roster import Roster
+from ordercast.model.service import Service
 from ordercast.wire.roster import decode_roster, encode_roster
 
 GONE_MAX = 1000  # daemons that have left and are remembered
@@ -131,6 +132,10 @@ class _Gathering:
     kept: list[_Stretch | Configuration] = field(default_factory=list)  # what the stream brought meanwhile
     interruption: Configuration | None = None  # the transitional configuration that came meanwhile
 
+    def keeps(self, originator: ProcessId) -> bool:
+        """Whether something of this daemon's is kept."""
+        return any(isinstance(kept, _Stretch) and kept.originator == originator for kept in self.kept)
+
     def add(self, daemon: ProcessId, name: str, groups: dict[str, list[str]], is_last: bool) -> None:
         """WireError when the daemon gives itself another name than before."""
         if self.names.setdefault(daemon, name) != name:
@@ -188,14 +193,16 @@ class Groups:
 
     def deliver(self, deliver: Deliver) -> list[Output]:
         """Take messages in order; those that the engine delivers early pass at any time, also while snapshots are
-        awaited, and change nothing."""
+        awaited, and change nothing. While they are, what is FIFO waits with what its sender sent before it."""
         outputs: list[Output] = []
         for number, originator, _, services, payloads, each, base in deliver.parcels:
             places = Places(deliver.origin, number, base, each, 0)
             stretch = deliver.configuration, places, originator, services, payloads
             index = 0
             while index < len(payloads):
-                if self._gathering is not None and deliver.ordered:
+                if self._gathering is not None and (
+                    deliver.ordered or (services[index] != Service.RELIABLE and self._gathering.keeps(originator))
+                ):
                     index = self._keep(self._gathering, stretch, index, outputs)
                 else:
                     index = self._take(stretch, index, outputs, ordered=deliver.ordered)

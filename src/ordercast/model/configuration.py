@@ -33,6 +33,11 @@ class ChangeReason(IntEnum):
     RINGS_MERGED = 14
     GIVEN_UP = 15
     SILENT = 16
+    SITE_HEARD = 17
+    SITE_LOST = 18
+    SITE_RING_CHANGED = 19
+    LINK_LOST = 20
+    ATTEMPT_LOST = 21
 
     @property
     def text(self) -> str:
@@ -57,6 +62,11 @@ _TEXTS = {
     ChangeReason.RINGS_MERGED: "rings of the network merged",
     ChangeReason.GIVEN_UP: "a member was given up for a safe message that it is not known to have",
     ChangeReason.SILENT: "a member was not heard any more: it crashed, or the network was cut",
+    ChangeReason.SITE_HEARD: "another site was heard",
+    ChangeReason.SITE_LOST: "a site is out of reach",
+    ChangeReason.SITE_RING_CHANGED: "the ring of a site changed",
+    ChangeReason.LINK_LOST: "a link between sites failed, and another path is taken",
+    ChangeReason.ATTEMPT_LOST: "an attempt at a view was not carried out in time",
 }
 
 

@@ -102,7 +102,7 @@ class Deliver:
     configuration: ConfigurationId
     origin: ConfigurationId
     parcels: list[Parcel]
-    ordered: bool = True
+    ordered: bool = True  # of an enclosed ring: False beyond a gap of its transitional configuration
     stamps: list[list[int]] | None = None  # for an enclosing engine that asks: of each parcel, those of its packets
 
     def messages(self) -> Iterator[Delivered]:

@@ -115,6 +115,22 @@ class Occurrence(Enum):
     NETWORK_INTEREST_RAISED = "more groups wanted"
     NETWORK_FORGOTTEN = "past forgotten that everybody has passed"
 
+    # Over several sites
+    SITES_VOID = "helping void that its ring numbered too late"
+    SITES_BEYOND_GAP = "unit kept beyond a gap of its ring"
+    SITES_LATE_CARRIER = "unit taken on another ring than that of its view"
+    SITES_COPY = "copy of a unit dropped"
+    SITES_EARLY_FRAME = "frame of a view kept before it was installed"
+    SITES_RECOVERED = "unit recovered from a companion"
+    SITES_COMMITS_KEPT = "commit kept of somebody who does not come along"
+    SITES_BEYOND_LINE = "unit beyond the line delivered"
+    SITES_DROPPED = "unit beyond the line dropped"
+    SITES_EXCHANGE_CUT = "attempt cut before all had said what they have"
+    SITES_RECOVERY_CUT = "attempt cut when all had said what they have"
+    SITES_ATTEMPT_REPLACED = "attempt replaced by a higher one"
+    SITES_LINK_FAILED = "link between sites failed"
+    SITES_UPDATE = "update sent"
+
     # Where places are owned
     PLACES_URGENT = "places given up because others wait"
     PLACES_AHEAD = "places given up ahead"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ordercast.model.effects import Endpoint
 from ordercast.model.ids import NodeId
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.layer import Networks
@@ -41,16 +42,29 @@ def assembled(
     domains: tuple[Domain, ...] = (),
     domain_names: Mapping[int, str] | None = None,
     node_names: Mapping[NodeId, str] | None = None,
+    beyond: tuple[tuple[NodeId, Endpoint], ...] = (),
     is_filtering: bool = True,
 ) -> Assembly:
     """The engine of this name. `holder` has its configuration tables as attributes; `networks`: of all attachments, or
-    of each; `nodes` is how many there are; names are those of the whole network; nothing is filtered where the raw
+    of each; `nodes` is how many there are; names are those of the whole network; `beyond` are
+    nodes of other sites; nothing is filtered where the raw
     stream is wanted."""
     entry = entry_of(name)
     each = (networks,) * (len(domains) or 1) if isinstance(networks, NetworksConfig) else tuple(networks)
     others = tuple(other for other in ENGINES if other != name)
     tables, names = tables_of(name, holder), (domain_names or {}, node_names or {})
-    setup = Setup(node, tables, nodes, verbose, each[0].in_words, others, domains, *names, is_filtering=is_filtering)
+    setup = Setup(
+        node,
+        tables,
+        nodes,
+        verbose,
+        each[0].in_words,
+        others,
+        domains,
+        *names,
+        beyond=beyond,
+        is_filtering=is_filtering,
+    )
     if not entry.is_layered:
         engine = entry.make(setup)
         return Assembly(

@@ -32,7 +32,10 @@ from ordercast.order.ring import promised as ring
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
-from ordercast.order.setup import ONE_DOMAIN, Setup
+from ordercast.order.setup import ONE_DOMAIN, Setup, SitePlaces
+from ordercast.order.sites import promised as sites
+from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.node import SitesNode
 from ordercast.order.traffic import Traffic
 
 DEFAULT = "ring"
@@ -49,6 +52,7 @@ class EngineEntry:
     promises: frozenset[Promise]
     services: frozenset[Service]
     traffic: Traffic  # what its packets are
+    early: frozenset[Service] = frozenset()  # services that it delivers before their place in the order
     groups: frozenset[GroupPromise] = frozenset(GroupPromise)  # what named groups on it promise; none: it has none
     replicas: frozenset[ReplicaPromise] = frozenset(ReplicaPromise)  # likewise, replicated state
 
@@ -65,6 +69,7 @@ class EngineEntry:
     # What can happen to it, and must in a swarm
     moves: frozenset[tuple[str, str]] = frozenset()  # between its states
     reasons: tuple[ChangeReason, ...] = ()  # why a membership is given up
+    attempts: tuple[ChangeReason, ...] = ()  # why a view over several sites is attempted
     occurrences: tuple[Occurrence, ...] = ()
     alarms: frozenset[AlarmKind] = frozenset()
 
@@ -93,6 +98,17 @@ def _adaptive(setup: Setup) -> ObservedEngine:
         setup.tables["adaptive"],
         verbose=setup.verbose,
         beneath=setup.beneath,
+        other_engines=setup.others,
+    )
+
+
+def _sites(setup: Setup) -> ObservedEngine:
+    return SitesNode(
+        setup.node,
+        setup.ring,
+        setup.tables["sites"],
+        SitePlaces((setup.domains or ONE_DOMAIN)[0], setup.beyond),
+        verbose=setup.verbose,
         other_engines=setup.others,
     )
 
@@ -146,6 +162,27 @@ ENGINES: dict[str, EngineEntry] = {
             reasons=gateways.REASONS,
             occurrences=gateways.OCCURRENCES,
             alarms=gateways.ALARMS,
+        ),
+        EngineEntry(
+            "sites",
+            _sites,
+            "daemons in several places far apart, one order over all of them; in the simulator",
+            "one order and one view over rings joined by links of 10 to 200 ms; reliable and FIFO messages go at once",
+            "agreed order waits for the slowest site, twice the distance and more, inside a site too",
+            sites.PROMISED,
+            sites.SERVICES,
+            RING_TRAFFIC,
+            early=sites.EARLY,
+            tables={"ring": RingConfig, "sites": SitesConfig},
+            is_live=False,
+            attachments_max=2,
+            has_links=True,
+            is_layered=True,
+            moves=sites.MOVES,
+            reasons=sites.REASONS,
+            attempts=sites.VIEW_REASONS,
+            occurrences=sites.OCCURRENCES,
+            alarms=sites.ALARMS,
         ),
         EngineEntry(
             "sequencer",

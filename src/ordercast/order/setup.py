@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ordercast.model.effects import Endpoint
 from ordercast.model.ids import NodeId
 from ordercast.order.engine import Engine
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
@@ -26,6 +27,14 @@ ONE_DOMAIN = (Domain(0, "all"),)
 
 
 @dataclass(frozen=True, slots=True)
+class SitePlaces:
+    """Where a process of several sites is, and whom a link may lead to."""
+
+    domain: Domain  # of its own site
+    beyond: tuple[tuple[NodeId, Endpoint], ...] = ()  # nodes of the sites that a link leads to, and where they are
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     node: NodeId
     tables: Mapping[str, Any]  # the configuration tables that the catalogue names for the engine, by name
@@ -36,6 +45,7 @@ class Setup:
     domains: tuple[Domain, ...] = ()  # the broadcast domains of this process, by attachment; none: all share one
     domain_names: Mapping[int, str] = field(default_factory=dict)  # of all domains of the network, by number
     node_names: Mapping[NodeId, str] = field(default_factory=dict)  # as far as they are known
+    beyond: tuple[tuple[NodeId, Endpoint], ...] = ()  # nodes of other sites that a link leads to, and their addresses
     is_filtering: bool = True  # an engine that prunes does; without, everybody has the raw stream
 
     @property

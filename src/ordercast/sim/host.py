@@ -44,6 +44,7 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import EVERYWHERE, Lane, Packet, Submission
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
+from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
 from ordercast.order.outbox import OVERHEAD
 from ordercast.sim.faults import FaultKind
@@ -164,6 +165,12 @@ class Host:
 
     def _station(self, process: ProcessId) -> Station | None:
         return Station(self, process) if self.world.options.has_clients else None
+
+    @property
+    def joins_segments(self) -> bool:
+        """Whether segments might fall apart without it. Sites reach each other directly, unless links are few."""
+        options = self.world.options
+        return len(self.segments) > 1 and (bool(options.site_links) or not entry_of(options.engine).has_links)
 
     @property
     def is_router(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ordercast.model.errors import UsageError
@@ -11,7 +11,9 @@ from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
+from ordercast.order.links.config import FAR
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sizes import Sizes
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.plot import Aim
@@ -55,6 +57,27 @@ SIM_ADAPTIVE = AdaptiveConfig(
     ack_ns=4 * MILLISECOND,
     adapt_ns=10 * MILLISECOND,
     gap_ns=20 * MILLISECOND,
+)
+
+SIM_SITES = SitesConfig(
+    delta_ns=20 * MILLISECOND,
+    lazy_ns=60 * MILLISECOND,
+    hello_ns=40 * MILLISECOND,
+    gather_ns=15 * MILLISECOND,
+    attempt_ns=150 * MILLISECOND,
+    hold_down_ns=100 * MILLISECOND,
+    record_ns=200 * MILLISECOND,
+    stuck_ns=400 * MILLISECOND,
+    links=replace(
+        FAR,
+        packet_size=600,
+        ack_ns=5 * MILLISECOND,
+        tail_ns=8 * MILLISECOND,
+        tail_max_ns=20 * MILLISECOND,
+        nack_min_ns=MILLISECOND,
+        nack_max_ns=10 * MILLISECOND,
+        silence_ns=130 * MILLISECOND,
+    ),
 )
 
 # What engines cannot bear whose members never change.
@@ -104,6 +127,9 @@ class SimOptions:
     engine: str = "ring"  # which ordering engine
     ring: RingConfig = SIM_RING  # the ring's timeouts and windows
     adaptive: AdaptiveConfig = SIM_ADAPTIVE  # slots, marks and adaptation of the adaptive engine
+
+    sites: SitesConfig = SIM_SITES  # timers of the sites engine, and of its links
+    site_links: tuple[tuple[int, int], ...] = ()  # pairs of sites that links join; none: all of them
 
     # What the applications do
     messages: int = 200  # submissions, spread over the time before the network heals, and some after

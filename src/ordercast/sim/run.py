@@ -17,7 +17,7 @@ from ordercast.checker import Checkers
 from ordercast.checker.groups import GroupCheckers
 from ordercast.checker.replicated import ReplicaCheckers
 from ordercast.checker.verdict import Outcome, Verdict, combined
-from ordercast.model.effects import Alarm
+from ordercast.model.effects import Alarm, Endpoint
 from ordercast.model.ids import NodeId, ProcessId
 from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased, Visited
 from ordercast.networks.assembly import assembled
@@ -26,6 +26,7 @@ from ordercast.order.engine import Engine
 from ordercast.order.gateways.node import ENGINE as GATEWAYS
 from ordercast.order.membership.states.moves import GATHER
 from ordercast.order.setup import Domain
+from ordercast.order.sites.states import EXCHANGE
 from ordercast.sim.adaptive_witness import AdaptiveWitness
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
@@ -38,7 +39,7 @@ from ordercast.sim.ring.network_witness import NetworkWitness
 from ordercast.sim.ring.poison import Poisoner
 from ordercast.sim.ring.rest_witness import RestWitness
 from ordercast.sim.rosters import RosterWitness
-from ordercast.sim.topology import segments_of
+from ordercast.sim.topology import are_linked, segments_of
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import Event, Installed, Noted, Started
@@ -81,6 +82,8 @@ class Tally:
                 self.counts[f"move {note.origin} → {note.target}"] += 1
                 if note.reason is not None and note.target == GATHER:
                     self.counts[f"gather: {note.reason.text}"] += 1
+                elif note.reason is not None and note.target == EXCHANGE:
+                    self.counts[f"attempt: {note.reason.text}"] += 1
             elif isinstance(note, Occurred):
                 self.counts[note.what.value] += note.count
             elif isinstance(note, Visited):
@@ -96,6 +99,8 @@ class Tally:
 def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
     """The engine of one host, as a daemon makes it."""
     segments = segments_of(options.attachments, node)
+    if entry_of(options.engine).has_links:
+        return _engine_of_site(options, verbose, node)
     return assembled(
         options.engine,
         node,
@@ -105,6 +110,25 @@ def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
         verbose=verbose,
         domains=tuple(Domain(segment, f"segment{segment}") for segment in segments),
         is_filtering=options.has_clients,
+    ).driven
+
+
+def _engine_of_site(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
+    """The engine of a host of several sites: its first segment is its site, its second the wide area."""
+    site, *_ = segments_of(options.attachments, node)
+    return assembled(
+        options.engine,
+        node,
+        options,
+        options.networks,
+        nodes=options.nodes,
+        verbose=verbose,
+        domains=(Domain(site, f"site{site}"),),
+        beyond=tuple(
+            (NodeId(other), Endpoint(str(other), 0))
+            for other in range(options.nodes)
+            if are_linked(options.site_links, site, segments_of(options.attachments, other)[0])
+        ),
     ).driven
 
 
@@ -159,7 +183,9 @@ class _Jury:
     def verdicts(self, world: World, *, settled: bool) -> list[Verdict]:
         options, counts = self._options, self.tally.counts
         verdicts = self.order.verdicts() + (self._groups.verdicts() if options.has_clients else [])
-        if not options.poison:  # a forged aru makes a token rest too early, which costs time and no promise
+        if (
+            not options.poison and not self._entry.has_links
+        ):  # a forged aru makes a token rest too early, which costs time and no promise
             verdicts += self._rest.verdicts()
         verdicts += world.session_witness.verdicts()
         verdicts += self._replicas.verdicts() if options.replicas else []

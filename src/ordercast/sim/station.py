@@ -21,6 +21,7 @@ from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, ProcessId, node_of
 from ordercast.model.service import Service
+from ordercast.order.catalogue import entry_of
 from ordercast.order.outbox import OVERHEAD
 from ordercast.session.client_half import ClientHalf
 from ordercast.session.counters import ClientCounters
@@ -53,6 +54,7 @@ class Station:
             station_name(process),
             overhead=OVERHEAD + STAMP_SIZE,
             portion_size_max=options.sizes.queue_size_max,
+            is_early=bool(entry_of(options.engine).early),
         )
         self.tally = GroupTally(host.world.group_counts, host.world.names)
         self.rules = ClientRules(

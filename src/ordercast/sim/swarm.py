@@ -45,6 +45,7 @@ from ordercast.sim.ring_episodes import EPISODES_FIRST, episode_options
 from ordercast.sim.ring_topologies import RingTopology, drawn_attachments
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
+from ordercast.sim.site_swarm import with_sites
 from ordercast.sim.slot_swarm import with_slots
 from ordercast.sim.topology import Link
 from ordercast.sim.users import STRUCTURES
@@ -270,6 +271,8 @@ def options_of(
     seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT, topology: RingTopology | None = None
 ) -> SimOptions:
     """Return the options of a hostile run; in a network of rings of this topology, or of any."""
+    if entry_of(engine).has_links:
+        return _options_on_sites(engine, seed, kind)
     if entry_of(engine).attachments_max > 1:
         return _options_on_rings(engine, seed, kind, topology)
     if topology is not None:
@@ -317,6 +320,12 @@ def _options_on_rings(engine: str, seed: int, kind: SwarmKind, topology: RingTop
     return ambushed_ring_options(options, seed) if seed >= AIMED_FIRST else options
 
 
+def _options_on_sites(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
+    """The same over several sites. Node lists are a matter of each site, and nobody judges them over several."""
+    options = replace(_HOSTILE[kind](seed), engine=engine, poison=0.0, aim=None)
+    return with_sites(options, seed)
+
+
 def outline(
     seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT, topology: RingTopology | None = None
 ) -> Outline:
@@ -362,6 +371,7 @@ def expected_rows(kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> l
         return [f"move {origin} → {target}" for origin, target in sorted(entry.moves) if target != GONE]
     moves = [f"move {origin} → {target}" for origin, target in sorted(entry.moves)]
     reasons = [f"gather: {reason.text}" for reason in entry.reasons]
+    reasons += [f"attempt: {reason.text}" for reason in entry.attempts]
     skipped = OF_CLIENTS if kind is SwarmKind.PLAIN else ()
     occurrences = [occurrence.value for occurrence in entry.occurrences if occurrence not in skipped]
     forged = [poison.value for poison in Poison] if engine == DEFAULT else []

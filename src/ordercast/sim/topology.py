@@ -72,6 +72,11 @@ def segments_of(attachments: Attachments, node: int) -> tuple[int, ...]:
     return attachments[node] if attachments else (0,)
 
 
+def are_linked(links: Sequence[tuple[int, int]], one: int, other: int) -> bool:
+    """Whether a link leads from one site to another: these pairs have one, or, where none is named, all have."""
+    return one != other and (not links or (one, other) in links or (other, one) in links)
+
+
 def segment_count(attachments: Attachments) -> int:
     return 1 + max((segment for segments in attachments for segment in segments), default=0)
 

@@ -198,7 +198,7 @@ class World:
 
     def departed(self, host: Host) -> None:
         """A host has left in order. After healing segments stay joined: it comes back if it joins some."""
-        if self._is_healed and len(host.segments) > 1:
+        if self._is_healed and host.joins_segments:
             self.schedule(self.now, self._restart, host)
 
     # One run
@@ -463,7 +463,7 @@ class World:
         for host in self.hosts:
             host.narrow_until = [0] * len(host.segments)
             host.paused_until = min(host.paused_until, self.now)
-            is_needed = self.replicas is not None or len(host.segments) > 1
+            is_needed = self.replicas is not None or host.joins_segments
             if host.life is None and (self.rng.random() < 0.5 or is_needed):
                 self._restart(host)
             if host.life is not None:

@@ -53,7 +53,7 @@ def test_every_promise_reason_occurrence_and_alarm_belongs_to_an_engine() -> Non
     assert {promise for entry in entries for promise in entry.promises} == set(Promise)
     assert {promise for entry in entries for promise in entry.groups} == set(GroupPromise)
     assert {promise for entry in entries for promise in entry.replicas} == set(ReplicaPromise)
-    reasons = {reason for entry in entries for reason in entry.reasons} | set(VIEW_REASONS)
+    reasons = {reason for entry in entries for reason in (*entry.reasons, *entry.attempts)} | set(VIEW_REASONS)
     assert reasons == set(ChangeReason) - {ChangeReason.STARTED}
     assert {occurrence for entry in entries for occurrence in entry.occurrences} == set(Occurrence)
     assert {alarm for entry in entries for alarm in entry.alarms} | OF_OTHERS == set(AlarmKind)
@@ -85,7 +85,9 @@ def test_the_default_runs_live() -> None:
 
 
 def test_what_is_not_there_is_refused_with_what_is() -> None:
-    with pytest.raises(UsageError, match="there is no engine 'star'; there are: ring, adaptive, gateways, sequencer"):
+    with pytest.raises(
+        UsageError, match="there is no engine 'star'; there are: ring, adaptive, gateways, sites, sequencer"
+    ):
         entry_of("star")
     with pytest.raises(UsageError, match="'sequencer' runs in the simulator alone; daemons can run: ring"):
         live_entry_of("sequencer")

@@ -28,7 +28,9 @@ class SelfDelivery(GroupChecker):
     def violations(self) -> Iterator[Witness]:
         for number, sending in enumerate(self.history.sendings):
             client = sending.sender
-            groups = list(sending.views) if self.history.is_early(number) else sending.owed  # it passes by a join
+            groups = sending.owed
+            if self.history.is_early(number):  # it passes by a join
+                groups = [group for group in groups if group in sending.views]
             is_owed = groups and client.end is None and not sending.sent.self_discard
             if is_owed and number not in client.has and self.history.is_owed(number, client):
                 yield self.witness(f"never got its own message to {groups[0]}", client, number)

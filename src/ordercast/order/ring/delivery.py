@@ -86,9 +86,18 @@ class Delivery:
         if parcels:
             self._pass_up(parcels, effects)
 
-    def _pass_up(self, parcels: list[Parcel], effects: list[Effect]) -> None:
+    def _pass_up_rest(self, contiguous: list[Parcel], parted: list[Parcel], effects: list[Effect]) -> None:
+        """Pass up what lies before a gap and beyond it; an enclosing engine is told which is which."""
+        if not self.is_stamped:
+            contiguous, parted = contiguous + parted, []
+        if contiguous:
+            self._pass_up(contiguous, effects)
+        if parted:
+            self._pass_up(parted, effects, ordered=False)
+
+    def _pass_up(self, parcels: list[Parcel], effects: list[Effect], *, ordered: bool = True) -> None:
         stamps = [self._stamps(parcel) for parcel in parcels] if self.is_stamped else None
-        effects.append(Deliver(self.view, self.ring.id, parcels, stamps=stamps))
+        effects.append(Deliver(self.view, self.ring.id, parcels, ordered, stamps))
 
     def _stamps(self, parcel: Parcel) -> list[int]:
         """Return the timestamp of each packet of a parcel; of the last one only, if it is a message in parts."""
@@ -122,7 +131,8 @@ class Delivery:
 
     def _deliver_rest(self, obligation: Collection[ProcessId], effects: list[Effect]) -> int:
         """Deliver what is owed; return how many messages lay beyond a gap."""
-        parcels: list[Parcel] = []
+        contiguous: list[Parcel] = []
+        parted: list[Parcel] = []
         safe = gone = beyond = 0
         for seq, run, gap in self._held_with_gaps():
             if run.parcel is None:
@@ -131,14 +141,14 @@ class Delivery:
             if gap and run.originator not in obligation:
                 gone += len(parcel[4])
                 continue
+            parcels = parted if gap else contiguous
             before = len(parcels)
             parts = run.parts[seq - run.seq : seq - run.seq + 1]
             self.large.take(parcel, parts, parcels) if parts else parcels.append(parcel)
             delivered = sum(len(parcel[4]) for parcel in parcels[before:])
             beyond += delivered if gap else 0
             safe += delivered if run.is_safe else 0
-        if parcels:
-            self._pass_up(parcels, effects)
+        self._pass_up_rest(contiguous, parted, effects)
         counts = (
             (Occurrence.SAFE_IN_TRANSITIONAL, safe),
             (Occurrence.GAP_DROPPED, gone),

@@ -1,0 +1,261 @@
+"""Frames as bytes: a type, then what it says. One decoder, one kind of error: whatever is wrong is a WireError.
+
+Counts are checked against what is there before anything is made.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from ordercast.model.errors import WireError
+from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.sites.config import FRAGMENTS_MAX
+from ordercast.order.sites.frames import (
+    BehindFrame,
+    DataEntry,
+    ProposeFrame,
+    ReachRecord,
+    ReadyFrame,
+    RecordLink,
+    RecoveredFrame,
+    SpreadFrame,
+    StateFrame,
+    UnitFrame,
+    UpdateFrame,
+    WideFrame,
+)
+from ordercast.order.sites.units import decode_body, encode_body
+from ordercast.order.sites.views import Edge, Fragment, WideProposal
+from ordercast.wire.codec import NUMBER_MAX
+from ordercast.wire.reader import ByteReader
+
+STAMP_MAX = (1 << 62) - 1
+_ID = struct.Struct(">QQ")
+_UNIT = struct.Struct(">8sBHQQQ")
+_UPDATE = struct.Struct(">8sBQQQB")
+_FRAGMENT = struct.Struct(">QQHH")
+_RECORD = struct.Struct(">QQQQB")
+_LINK = struct.Struct(">QLQQ")
+_EDGE = struct.Struct(">BBLLQQ")
+_PROPOSAL = struct.Struct(">QQBBH")
+_SPREAD = struct.Struct(">QQBQ")
+_STATE = struct.Struct(">QQQQQQBQQHB")
+_STREAM = struct.Struct(">QL")
+_READY = struct.Struct(">QQQ")
+_RECOVERED = struct.Struct(">QQ8sBQQ")
+_VIEW = struct.Struct(">8s")
+UNIT_HEAD_SIZE = 1 + _UNIT.size
+
+
+def encode(frame: WideFrame) -> bytes:
+    """Return the bytes of a frame."""
+    number = _NUMBERS[type(frame)]
+    return bytes((number,)) + _ENCODERS[number](frame)
+
+
+def decode(data: bytes) -> WideFrame:
+    """Return the frame that these bytes are."""
+    reader = ByteReader(data, 0, "the frame")
+    decoder = _DECODERS.get(reader.byte())
+    if decoder is None:
+        raise WireError(f"there is no frame of type {data[0]}")
+    frame = decoder(reader)
+    reader.end()
+    return frame
+
+
+def _stamp(value: int) -> int:
+    if value > STAMP_MAX:
+        raise WireError("a stamp beyond all bounds")
+    return value
+
+
+def _configuration(seq: int, representative: int) -> ConfigurationId:
+    if seq > NUMBER_MAX:
+        raise WireError("a view beyond all bounds")
+    return ConfigurationId(seq, ProcessId(representative))
+
+
+def _rank(rank: int) -> int:
+    if rank >= FRAGMENTS_MAX:
+        raise WireError(f"rank {rank}, more than the limit of {FRAGMENTS_MAX}")
+    return rank
+
+
+# Data
+
+
+def _encode_data(frame: DataEntry) -> bytes:
+    return frame.view + encode_body(frame.body)
+
+
+def _decode_data(reader: ByteReader) -> DataEntry:
+    return DataEntry(reader.take(8), decode_body(reader.rest()))
+
+
+def _encode_unit(frame: UnitFrame) -> bytes:
+    return _UNIT.pack(*frame[:6]) + encode_body(frame.body)
+
+
+def _decode_unit(reader: ByteReader) -> UnitFrame:
+    view, rank, place, stamp, previous, aru = reader.unpack(_UNIT)
+    if previous >= _stamp(stamp):
+        raise WireError("a unit that follows a later one")
+    return UnitFrame(view, _rank(rank), place, stamp, previous, _stamp(aru), decode_body(reader.rest()))
+
+
+def _encode_update(frame: UpdateFrame) -> bytes:
+    return _UPDATE.pack(*frame)
+
+
+def _decode_update(reader: ByteReader) -> UpdateFrame:
+    view, rank, through, line, aru, behind = reader.unpack(_UPDATE)
+    if through >= _stamp(line) or behind > 1:
+        raise WireError("a promise below its last unit")
+    return UpdateFrame(view, _rank(rank), through, line, _stamp(aru), bool(behind))
+
+
+# Who is there
+
+
+def _encode_fragment(fragment: Fragment) -> bytes:
+    members = struct.pack(f">{len(fragment.members)}Q", *fragment.members)
+    return _FRAGMENT.pack(*fragment.ring, fragment.site, len(fragment.members)) + members
+
+
+def _decode_fragment(reader: ByteReader) -> Fragment:
+    seq, representative, site, count = reader.unpack(_FRAGMENT)
+    members = tuple(ProcessId(member) for member in reader.numbers(count, "Q"))
+    ring = _configuration(seq, representative)
+    if not members or members[0] != ring.representative or list(members) != sorted(set(members)) or not members[0]:
+        raise WireError("a fragment whose members are none")
+    return Fragment(ring, site, members)
+
+
+def _encode_record(record: ReachRecord) -> bytes:
+    head = _RECORD.pack(record.number, *record.view, record.seq, len(record.links))
+    links = b"".join(_LINK.pack(link.peer, link.cost, *link.tags) for link in record.links)
+    return head + links + _encode_fragment(record.fragment)
+
+
+def _decode_record(reader: ByteReader) -> ReachRecord:
+    number, seq, representative, highest, count = reader.unpack(_RECORD)
+    links = []
+    for _ in range(count):
+        peer, cost, mine, theirs = reader.unpack(_LINK)
+        links.append(RecordLink(ProcessId(peer), cost, (mine, theirs)))
+    if highest > NUMBER_MAX:
+        raise WireError("a view beyond all bounds")
+    return ReachRecord(number, _decode_fragment(reader), tuple(links), _configuration(seq, representative), highest)
+
+
+def _encode_propose(frame: ProposeFrame) -> bytes:
+    proposal = frame.proposal
+    counts = len(proposal.fragments), proposal.reason, len(proposal.edges)
+    edges = b"".join(_EDGE.pack(*edge[:4], *edge.tags) for edge in proposal.edges)
+    return _PROPOSAL.pack(*proposal.id, *counts) + b"".join(map(_encode_fragment, proposal.fragments)) + edges
+
+
+def _decode_propose(reader: ByteReader) -> ProposeFrame:
+    seq, coordinator, fragments, reason, edges = reader.unpack(_PROPOSAL)
+    if not 0 < fragments <= FRAGMENTS_MAX:
+        raise WireError(f"{fragments} fragments, the limit is {FRAGMENTS_MAX}")
+    listed = tuple(_decode_fragment(reader) for _ in range(fragments))
+    members = [member for fragment in listed for member in fragment.members]
+    if len(set(members)) < len(members) or list(listed) != sorted(listed, key=lambda one: one.representative):
+        raise WireError("fragments that share members, or are not in order")
+    joined = []
+    for _ in range(edges):
+        low, high, forth, back, mine, theirs = reader.unpack(_EDGE)
+        if not low < high < fragments:
+            raise WireError("an edge between fragments that are not listed")
+        joined.append(Edge(low, high, forth, back, (mine, theirs)))
+    return ProposeFrame(WideProposal(_configuration(seq, coordinator), listed, tuple(joined), reason))
+
+
+# An attempt
+
+
+def _encode_spread(frame: SpreadFrame) -> bytes:
+    return _SPREAD.pack(*frame.attempt, frame.source, frame.needs) + frame.frame
+
+
+def _decode_spread(reader: ByteReader) -> SpreadFrame:
+    seq, coordinator, source, needs = reader.unpack(_SPREAD)
+    return SpreadFrame(_configuration(seq, coordinator), _rank(source), needs, reader.rest())
+
+
+def _encode_state(frame: StateFrame) -> bytes:
+    numbers = frame.process, *frame.view, frame.place[0], frame.place[1], frame.clock, frame.seq
+    head = _STATE.pack(*frame.attempt, *numbers, len(frame.commits), len(frame.lines))
+    parts = [head, struct.pack(f">{len(frame.commits)}Q", *frame.commits)]
+    for line, held in zip(frame.lines, frame.held, strict=True):
+        parts += (_STREAM.pack(line, len(held)), struct.pack(f">{len(held)}Q", *held))
+    return b"".join(parts)
+
+
+def _decode_state(reader: ByteReader) -> StateFrame:
+    fields = reader.unpack(_STATE)
+    process, seq, representative, stamp, rank, clock, highest, commits, streams = fields[2:]
+    if streams > FRAGMENTS_MAX or highest > NUMBER_MAX:
+        raise WireError(f"{streams} streams, or a view beyond all bounds")
+    said = tuple(ProcessId(one) for one in reader.numbers(commits, "Q"))
+    lines, held = [], []
+    for _ in range(streams):
+        line, count = reader.unpack(_STREAM)
+        stamps = reader.numbers(count, "Q")
+        if any(later <= earlier for earlier, later in pairwise(stamps)):
+            raise WireError("stamps that do not rise")
+        lines.append(_stamp(line))
+        held.append(stamps)
+    view, place = _configuration(seq, representative), (_stamp(stamp), _rank(rank))
+    attempt = _configuration(*fields[:2])
+    return StateFrame(attempt, ProcessId(process), view, tuple(lines), tuple(held), place, said, _stamp(clock), highest)
+
+
+def _encode_ready(frame: ReadyFrame) -> bytes:
+    return _READY.pack(*frame.attempt, frame.process)
+
+
+def _decode_ready(reader: ByteReader) -> ReadyFrame:
+    seq, coordinator, process = reader.unpack(_READY)
+    return ReadyFrame(_configuration(seq, coordinator), ProcessId(process))
+
+
+def _encode_recovered(frame: RecoveredFrame) -> bytes:
+    return _RECOVERED.pack(*frame.attempt, *frame[1:5]) + encode_body(frame.body)
+
+
+def _decode_recovered(reader: ByteReader) -> RecoveredFrame:
+    seq, coordinator, view, rank, originator, stamp = reader.unpack(_RECOVERED)
+    attempt = _configuration(seq, coordinator)
+    body = decode_body(reader.rest())
+    return RecoveredFrame(attempt, view, _rank(rank), ProcessId(originator), _stamp(stamp), body)
+
+
+def _encode_behind(frame: BehindFrame) -> bytes:
+    return bytes((frame.is_behind,))
+
+
+def _decode_behind(reader: ByteReader) -> BehindFrame:
+    return BehindFrame(bool(reader.byte()))
+
+
+_CODECS: tuple[tuple[type, Callable[[Any], bytes], Callable[[ByteReader], WideFrame]], ...] = (
+    (DataEntry, _encode_data, _decode_data),
+    (UnitFrame, _encode_unit, _decode_unit),
+    (UpdateFrame, _encode_update, _decode_update),
+    (ReachRecord, _encode_record, _decode_record),
+    (ProposeFrame, _encode_propose, _decode_propose),
+    (SpreadFrame, _encode_spread, _decode_spread),
+    (StateFrame, _encode_state, _decode_state),
+    (ReadyFrame, _encode_ready, _decode_ready),
+    (RecoveredFrame, _encode_recovered, _decode_recovered),
+    (BehindFrame, _encode_behind, _decode_behind),
+)
+_NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_CODECS, 1)}
+_ENCODERS = {number: encoder for number, (_, encoder, _) in enumerate(_CODECS, 1)}
+_DECODERS = {number: decoder for number, (_, _, decoder) in enumerate(_CODECS, 1)}

@@ -1,0 +1,144 @@
+"""When a new view is proposed, and who is asked into it: the part of a representative that may coordinate.
+
+It proposes when its component is not that of its view, at everybody, and has been still for a while. An attempt that is
+not carried out in time is followed by another one, with a higher number. The same fragments twice in vain: those that
+said nothing are held down for a while, each time for longer, so that it ends.
+"""
+
+from __future__ import annotations
+
+from ordercast.model.configuration import ChangeReason
+from ordercast.model.ids import Instant, ProcessId
+from ordercast.order.sites.config import FRAGMENTS_MAX, SitesConfig
+from ordercast.order.sites.states import REGULAR
+from ordercast.order.sites.tape import Tape
+from ordercast.order.sites.topology import (
+    Component,
+    Records,
+    attempt_id,
+    carries,
+    edges_of,
+    fragments_of,
+    is_settled,
+    shape_of,
+)
+from ordercast.order.sites.views import Fragment, WideProposal, WideView
+
+NEVER = Instant((1 << 63) - 1)
+IN_VAIN = 2  # attempts with the same fragments, after which somebody is held down
+DOUBLINGS_MAX = 6
+ATTEMPT_ROUND_TRIPS = 8
+GATHER_ROUND_TRIPS = 2
+
+
+class Convener:
+    def __init__(self, me: ProcessId, config: SitesConfig, records: Records, tape: Tape) -> None:
+        self._me = me
+        self._config = config
+        self._records = records
+        self._tape = tape
+        self._shape: tuple[object, ...] = ()
+        self._still_since = Instant(0)
+        self._proposed: WideProposal | None = None
+        self._proposed_at = Instant(0)
+        self._failures = 0  # of attempts with these fragments
+        self._failed: tuple[Fragment, ...] = ()
+        self._held: dict[ProcessId, Instant] = {}  # until when somebody is not asked
+        self._holds: dict[ProcessId, int] = {}  # how often that was so
+        self.highest = 0  # seq of an attempt that was seen
+        self.deadline = NEVER
+        self.held_down = 0  # fragments, since somebody took the number
+
+    def hold_down(self, representative: ProcessId, now: Instant) -> None:
+        """Ask this one into no view for a while."""
+        times = self._holds[representative] = min(self._holds.get(representative, -1) + 1, DOUBLINGS_MAX)
+        self._held[representative] = Instant(now + (self._config.hold_down_ns << times))
+        self.held_down += 1
+
+    def look(self, round_trip: int, now: Instant) -> WideProposal | None:
+        """Return what to propose now; `deadline` tells when to look again."""
+        self._held = {one: until for one, until in self._held.items() if until > now}
+        self.deadline = min(self._held.values(), default=NEVER)
+        component = self._records.component(self._me, self._held)
+        if (shape := shape_of(component)) != self._shape:
+            self._shape, self._still_since = shape, now
+        if not component or min(component) != self._me:
+            self._proposed = None
+            return None
+        if self._tape.state == REGULAR and is_settled(component, self._tape.view):
+            self._proposed, self._failures = None, 0
+            return None
+        if self._is_under_way(component, round_trip, now):
+            return None
+        gather = max(self._config.gather_ns, GATHER_ROUND_TRIPS * round_trip)
+        fragments = fragments_of(component)
+        if now < self._still_since + gather or fragments is None or len(fragments) > FRAGMENTS_MAX:
+            self._wait(Instant(now + gather if now >= self._still_since + gather else self._still_since + gather))
+            return None
+        return self._propose(component, fragments, now)
+
+    def _wait(self, until: Instant) -> None:
+        self.deadline = min(self.deadline, until)
+
+    def _is_under_way(self, component: Component, round_trip: int, now: Instant) -> bool:
+        proposed = self._proposed
+        if proposed is None:
+            return False
+        if self._is_carried_out(component, proposed):
+            self._proposed, self._failures = None, 0
+            return False
+        until = Instant(self._proposed_at + self._config.attempt_ns + ATTEMPT_ROUND_TRIPS * round_trip)
+        if now < until and carries(component, proposed):
+            self._wait(until)
+            return True
+        if now >= until:
+            self._fail(proposed, now)
+        self._proposed = None
+        return False
+
+    def _is_carried_out(self, component: Component, proposed: WideProposal) -> bool:
+        """Whether everybody says that it has installed the proposed view."""
+        view = self._tape.view
+        return (
+            self._tape.state == REGULAR
+            and view.proposal == proposed
+            and all(
+                one.representative in component and component[one.representative].view == view.id
+                for one in proposed.fragments
+            )
+        )
+
+    def _fail(self, proposed: WideProposal, now: Instant) -> None:
+        self._failures = self._failures + 1 if proposed.fragments == self._failed else 1
+        self._failed = proposed.fragments
+        attempt = self._tape.attempt
+        if self._failures < IN_VAIN or attempt is None or attempt.proposal != proposed:
+            return
+        self._failures = 0
+        for rank in attempt.missing():
+            representative = proposed.fragments[rank].representative
+            if representative != self._me:
+                self.hold_down(representative, now)
+
+    def _propose(self, component: Component, fragments: tuple[Fragment, ...], now: Instant) -> WideProposal:
+        attempt = attempt_id(component, self._me, max(self.highest, self._tape.known_seq))
+        reason = ChangeReason.ATTEMPT_LOST if self._failures else reason_of(self._tape.view, fragments)
+        self._proposed = WideProposal(attempt, fragments, edges_of(component), int(reason))
+        self._proposed_at = now
+        self.highest = attempt.seq
+        return self._proposed
+
+
+def reason_of(view: WideView, fragments: tuple[Fragment, ...]) -> ChangeReason:
+    """Return why a view of these fragments follows this one."""
+    old, new = set(view.fragments), set(fragments)
+    before = {member for fragment in old for member in fragment.members}
+    after = {member for fragment in new for member in fragment.members}
+    rings = {fragment.site for fragment in old} & {fragment.site for fragment in new - old}
+    if after - before and not rings:
+        return ChangeReason.SITE_HEARD
+    if rings:
+        return ChangeReason.SITE_RING_CHANGED
+    if before - after:
+        return ChangeReason.SITE_LOST
+    return ChangeReason.LINK_LOST

@@ -1,0 +1,127 @@
+"""Frames: what representatives say to each other on links, and what lies on a site's ring. Values without bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.sites.units import UnitBody
+from ordercast.order.sites.views import Fragment, WideProposal
+
+
+class DataEntry(NamedTuple):
+    """Messages of a daemon on its own ring, for one view: in any other they are void."""
+
+    view: bytes
+    body: UnitBody
+
+
+class UnitFrame(NamedTuple):
+    """A unit of another site."""
+
+    view: bytes
+    rank: int
+    place: int  # of the originator among the members of the view
+    stamp: int
+    previous: int
+    aru: int
+    body: UnitBody
+
+
+class UpdateFrame(NamedTuple):
+    """A site's word: behind the unit `through` nothing follows below `line`; all its daemons have what lies below
+    `aru`."""
+
+    view: bytes
+    rank: int
+    through: int
+    line: int
+    aru: int
+    is_behind: bool
+
+
+class RecordLink(NamedTuple):
+    """A link that is up, as one end sees it."""
+
+    peer: ProcessId
+    cost: int
+    tags: tuple[int, int]  # mine, theirs
+
+
+@dataclass(frozen=True, slots=True)
+class ReachRecord:
+    """What a representative tells everybody."""
+
+    number: int  # rises with every change
+    fragment: Fragment
+    links: tuple[RecordLink, ...]
+    view: ConfigurationId
+    seq: int  # the highest of attempts and views that it knows
+
+    @property
+    def process(self) -> ProcessId:
+        return self.fragment.representative
+
+
+class ProposeFrame(NamedTuple):
+    proposal: WideProposal
+
+
+class SpreadFrame(NamedTuple):
+    """Control of an attempt on its way along the tree of a source."""
+
+    attempt: ConfigurationId
+    source: int
+    needs: int  # fragments that it is for, as bits
+    frame: bytes
+
+
+class StateFrame(NamedTuple):
+    """What a daemon has of the view that it installed last."""
+
+    attempt: ConfigurationId
+    process: ProcessId
+    view: ConfigurationId
+    lines: tuple[int, ...]  # by rank in that view
+    held: tuple[tuple[int, ...], ...]  # stamps of all units that it could send
+    place: tuple[int, int]  # stamp and rank up to which the order was delivered
+    commits: tuple[ProcessId, ...]
+    clock: int
+    seq: int
+
+
+class ReadyFrame(NamedTuple):
+    attempt: ConfigurationId
+    process: ProcessId
+
+
+class RecoveredFrame(NamedTuple):
+    """A unit that some companion lacks."""
+
+    attempt: ConfigurationId
+    view: bytes
+    rank: int
+    originator: ProcessId
+    stamp: int
+    body: UnitBody
+
+
+class BehindFrame(NamedTuple):
+    """A daemon's word on its own ring: its application cannot take more, or can again."""
+
+    is_behind: bool
+
+
+WideFrame = (
+    DataEntry
+    | BehindFrame
+    | UnitFrame
+    | UpdateFrame
+    | ReachRecord
+    | ProposeFrame
+    | SpreadFrame
+    | StateFrame
+    | ReadyFrame
+    | RecoveredFrame
+)

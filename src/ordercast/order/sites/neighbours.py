@@ -1,0 +1,232 @@
+"""The links of a representative: who is greeted, which links are up, what came on them.
+
+Two representatives agree on a pair of tags by HELLO; a link lives as long as both processes and the path do, over
+changes of view. Whoever begins anew writes a new tag, and the other side then does so too. A process that does not
+represent its ring answers by REFER to the one that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ordercast.model.effects import Effect, Endpoint, Unicast
+from ordercast.model.errors import WireError
+from ordercast.model.ids import MILLISECOND, Attachment, Instant, NodeId, ProcessId, node_of
+from ordercast.order.links.link import Link, LinkFailure, Tags
+from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.frames import RecordLink
+from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, encode_greeting
+from ordercast.wire.head import kind_of, transmitter_of
+
+WIDE = Attachment(1)  # the attachment of links; the ring of the site has the first
+
+
+@dataclass(slots=True)
+class Neighbour:
+    """Another representative, or who was one."""
+
+    mine: int  # the tag that this process writes
+    theirs: int = 0  # the tag that the other writes; 0: not heard yet
+    dead: int = 0  # the highest tag of the other that is over
+    link: Link | None = None
+    is_up: bool = False  # the other has heard this process too
+
+
+class Neighbours:
+    def __init__(
+        self,
+        me: ProcessId,
+        site: int,
+        addresses: Sequence[tuple[NodeId, Endpoint]],
+        config: SitesConfig,
+        cluster: bytes,
+    ) -> None:
+        """`addresses` are those of the nodes of sites that a link leads to."""
+        self._me = me
+        self._site = site
+        self._config = config
+        self._cluster = cluster
+        self._addresses = dict(addresses)
+        self._known: dict[ProcessId, Neighbour] = {}
+        self._tag = 0
+        self._offers: dict[NodeId, int] = {}  # tags that strangers at these nodes were greeted with
+        self._greet_at = Instant(0)
+        self.representative: ProcessId | None = None  # of the own ring
+        self.failed: list[tuple[ProcessId, LinkFailure]] = []  # links that ended; whoever takes them empties it
+        self.raised: list[ProcessId] = []  # links that came up, likewise
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this process speaks on links."""
+        return self.representative == self._me
+
+    def up(self) -> list[RecordLink]:
+        """Return the links that are up, by the other process."""
+        links = []
+        for peer, known in sorted(self._known.items()):
+            if known.is_up and known.link is not None:
+                cost = max(1, known.link.path.least // (2 * MILLISECOND))
+                links.append(RecordLink(peer, cost, (known.mine, known.theirs)))
+        return links
+
+    def link_to(self, peer: ProcessId) -> Link | None:
+        known = self._known.get(peer)
+        return known.link if known is not None and known.is_up else None
+
+    def round_trip(self) -> int:
+        """Return the widest that is known."""
+        return max((known.link.path.smooth for known in self._known.values() if known.link is not None), default=0)
+
+    def links(self) -> Iterable[Link]:
+        return (known.link for known in self._known.values() if known.link is not None)
+
+    # Whether to speak
+
+    def represent(self, representative: ProcessId | None, now: Instant) -> list[Effect]:
+        """The ring has this representative from now on."""
+        effects: list[Effect] = []
+        if self.is_open and representative != self._me:
+            self.representative = representative
+            for peer in self._known:
+                effects += self._refer(peer)
+            self._known.clear()
+        if representative == self._me and not self.is_open:
+            self._greet_at = now
+        self.representative = representative
+        return effects
+
+    def _refer(self, peer: ProcessId) -> list[Effect]:
+        if self.representative is None:
+            return []
+        return self._greet(peer, Greeting(HelloKind.REFER, self._site, self.representative, 0))
+
+    # What comes
+
+    def receive(self, packet: bytes, now: Instant) -> tuple[list[tuple[ProcessId, bytes]], list[Effect]]:
+        """Take a packet; return what came on a link, and what is answered. A WireError: it is dropped."""
+        kind = kind_of(packet, self._cluster)
+        peer = transmitter_of(packet)
+        if node_of(peer) not in self._addresses:
+            raise WireError("a packet of a process that no link leads to")
+        if kind in (HelloKind.HELLO, HelloKind.REFER):
+            greeting = decode_greeting(packet)
+            return [], self._greeted(peer, greeting, now) if kind == HelloKind.HELLO else self._referred(peer, greeting)
+        known = self._known.get(peer)
+        if known is None or known.link is None:
+            raise WireError("a packet of a link that is not there")
+        brought = known.link.receive(packet, now)
+        self._raise(peer, known)
+        return [(peer, payload) for payload in brought.payloads], []
+
+    def _greeted(self, peer: ProcessId, greeting: Greeting, now: Instant) -> list[Effect]:
+        if not self.is_open:
+            return self._refer(peer)
+        known = self._known.get(peer) or self._begin(peer)
+        is_over = greeting.mine <= known.dead and greeting.yours != known.mine
+        if is_over or greeting.mine < known.theirs:
+            return self._hello(peer, known)  # it does not know yet that the old link is over
+        if greeting.mine > known.theirs:
+            if known.is_up:  # otherwise nothing was sent under the own tag: it stays, or greetings would never end
+                self._end(peer, known, LinkFailure.REPLACED)
+            known.theirs = greeting.mine
+            tags = Tags(known.mine, known.theirs)
+            known.link = Link(self._config.links, self._cluster, self._me, peer, tags, now)
+        if greeting.yours != known.mine:
+            return self._hello(peer, known)
+        assert known.link is not None
+        known.link.hear(now)
+        return self._hello(peer, known) if self._raise(peer, known) else []
+
+    def _referred(self, peer: ProcessId, greeting: Greeting) -> list[Effect]:
+        known = self._known.get(peer)
+        if known is not None and known.link is not None:
+            self._end(peer, known, LinkFailure.REPLACED)
+        target = ProcessId(greeting.mine)
+        if not self.is_open or node_of(target) not in self._addresses or target == peer:
+            return []
+        return self._hello(target, self._known.get(target) or self._begin(target))
+
+    def _begin(self, peer: ProcessId) -> Neighbour:
+        """Know a process, under the tag with which whoever is at its node was greeted."""
+        tag = self._offers.pop(node_of(peer), None)
+        for other in sorted(one for one in self._known if node_of(one) == node_of(peer) and one < peer):
+            former = self._known.pop(other)  # an earlier life
+            if former.link is not None:
+                self._end(other, former, LinkFailure.REPLACED)
+            tag = former.mine
+        known = self._known[peer] = Neighbour(self._next_tag() if tag is None else tag)
+        return known
+
+    def _next_tag(self) -> int:
+        self._tag += 1
+        return self._tag
+
+    def _raise(self, peer: ProcessId, known: Neighbour) -> bool:
+        """Know that the other side has heard this one; return whether that is news, which it may wait for itself."""
+        if known.is_up:
+            return False
+        known.is_up = True
+        self.raised.append(peer)
+        return True
+
+    def _end(self, peer: ProcessId, known: Neighbour, why: LinkFailure) -> None:
+        """Be through with a link; the next one has other tags at both ends."""
+        if known.is_up:
+            self.failed.append((peer, why))
+        known.dead, known.theirs, known.mine = max(known.dead, known.theirs), 0, self._next_tag()
+        known.link, known.is_up = None, False
+
+    # What leaves
+
+    def flush(self, now: Instant) -> list[Effect]:
+        """Return what leaves on links now, and greetings that are due."""
+        effects: list[Effect] = []
+        for peer, known in list(self._known.items()):
+            link = known.link
+            if link is None:
+                continue
+            bursts = link.flush(now)
+            if link.failure is not None:
+                self._end(peer, known, link.failure)
+            elif bursts:
+                effects.append(Unicast(peer, bursts, WIDE))
+        if self.is_open and now >= self._greet_at:
+            self._greet_at = Instant(now + self._config.hello_ns)
+            effects += self._greet_all()
+        return effects
+
+    def _greet_all(self) -> list[Effect]:
+        """Greet those who are there, and whoever may be at the addresses of the others."""
+        effects: list[Effect] = []
+        linked = set()
+        for peer, known in self._known.items():
+            if known.link is not None:
+                linked.add(node_of(peer))
+                effects += self._hello(peer, known)
+        for node, address in self._addresses.items():
+            if node not in linked:
+                effects += self._greet(address, Greeting(HelloKind.HELLO, self._site, self._stranger_tag(node), 0))
+        return effects
+
+    def _stranger_tag(self, node: NodeId) -> int:
+        """Return the tag for whoever is at a node: that of its last process, or one for nobody."""
+        known = [one for peer, one in sorted(self._known.items()) if node_of(peer) == node]
+        if known:
+            return known[-1].mine
+        if node not in self._offers:
+            self._offers[node] = self._next_tag()
+        return self._offers[node]
+
+    def _hello(self, peer: ProcessId, known: Neighbour) -> list[Effect]:
+        return self._greet(peer, Greeting(HelloKind.HELLO, self._site, known.mine, known.theirs))
+
+    def _greet(self, target: ProcessId | Endpoint, greeting: Greeting) -> list[Effect]:
+        packet = encode_greeting(self._cluster, self._me, greeting)
+        return [Unicast(target, [(packet, len(packet))], WIDE)]
+
+    @property
+    def next_deadline(self) -> Instant | None:
+        deadlines = [link.next_deadline for link in self.links()]
+        due = [deadline for deadline in deadlines if deadline is not None]
+        return min([*due, self._greet_at] if self.is_open else due, default=None)

@@ -1,0 +1,422 @@
+"""SitesNode: the engine. One daemon of a site: a ring with its neighbours, and one order over the rings of all sites.
+
+Each input goes to the ring, or, when it comes from another site, to the speaker. What the ring delivers is the tape
+(`tape.py`); what tape and speaker want on the ring is submitted to it, until nothing more comes of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ordercast.model.configuration import ConfigurationKind
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, LeaveDone, Record, Room
+from ordercast.model.errors import UsageError, WireError
+from ordercast.model.ids import (
+    MAIN,
+    Attachment,
+    ConfigurationId,
+    Incarnation,
+    Instant,
+    NodeId,
+    ProcessId,
+    Seq,
+    process_id_from,
+)
+from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
+from ordercast.model.notes import Occurred, PacketDropped
+from ordercast.model.promises import Promises
+from ordercast.model.roster import Roster
+from ordercast.model.service import Service
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY, EngineStats, Membership, granted
+from ordercast.order.layered import InnerRing
+from ordercast.order.membership.frame import SENDER_MAX
+from ordercast.order.outbox import OVERHEAD
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.node import RingNode
+from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.order.setup import SitePlaces
+from ordercast.order.sites.codec import UNIT_HEAD_SIZE, encode
+from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.frames import BehindFrame
+from ordercast.order.sites.neighbours import WIDE, Neighbours
+from ordercast.order.sites.outbox import Queued, WideOutbox
+from ordercast.order.sites.promised import EARLY, PROMISED, SERVICES
+from ordercast.order.sites.speaker import Speaker
+from ordercast.order.sites.states import REGULAR
+from ordercast.order.sites.storage import WideStorage
+from ordercast.order.sites.tape import Tape, Where
+from ordercast.order.sites.views import SLOT_BITS, Fragment
+from ordercast.order.traffic import Traffic
+from ordercast.wire.head import cluster_id_from
+
+ENGINE = "sites"
+HELPINGS = 2  # visits of the token that the ring is given messages for
+_OF_STORAGE = (AlarmKind.WITHOUT_STORAGE, AlarmKind.STORAGE_REPAIRED)
+
+
+class SitesNode:
+    def __init__(
+        self,
+        node: NodeId,
+        config: RingConfig,
+        sites: SitesConfig,
+        places: SitePlaces,
+        *,
+        verbose: bool = False,
+        other_engines: Sequence[str] = (),
+    ) -> None:
+        sites.validate()
+        self._node = node
+        self._config = config
+        self._sites = sites
+        self._places = places
+        domain = places.domain
+        own = replace(config, cluster=f"{config.cluster}\0{ENGINE}\0{domain.name}")
+        self._ring = RingNode(
+            node, own, verbose=verbose, beneath=domain.beneath, other_engines=other_engines, settles=True, stamps=True
+        )
+        self._inner = InnerRing(domain.over_networks(self._ring), MAIN, "site", self._ring)
+        self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY)
+        self._outbox = WideOutbox(config.whole_size_max - UNIT_HEAD_SIZE - 1)
+        self._storage = WideStorage(config.storage_patience_ns)
+        self._tape: Tape | None = None
+        self._speaker: Speaker | None = None
+        self._where = Where.REGULAR
+        self._to_ring: deque[tuple[int, bytes]] = deque()  # with the stamp that its clock has to hear first
+        self._first: Fragment | None = None  # the first ring of this life, until the first view
+        self._first_seq = 0
+        self._wanted = 0  # room that the layer above waits for
+        self._is_behind = self._said_behind = False
+        self._is_leaving = self._is_farewell = self._is_gone = False
+
+    # What a driver asks
+
+    @property
+    def promises(self) -> Promises:
+        return self._promises
+
+    @property
+    def traffic(self) -> Traffic:
+        return RING_TRAFFIC
+
+    @property
+    def tape(self) -> Tape:
+        assert self._tape is not None, "the engine is started"
+        return self._tape
+
+    @property
+    def speaker(self) -> Speaker:
+        assert self._speaker is not None, "the engine is started"
+        return self._speaker
+
+    @property
+    def process(self) -> ProcessId:
+        return self.tape.me
+
+    @property
+    def configuration(self) -> Membership:
+        if not self.tape.is_begun:
+            return Membership(ConfigurationId(0, self.process), (self.process,))
+        return Membership(self.tape.view.id, self.tape.view.members)
+
+    @property
+    def state_name(self) -> str:
+        return self.tape.state if self._ring.is_ready else self._ring.state_name
+
+    @property
+    def is_ready(self) -> bool:
+        return self.tape.state == REGULAR and self._ring.is_ready
+
+    @property
+    def is_gone(self) -> bool:
+        return self._is_gone
+
+    @property
+    def stats(self) -> EngineStats:
+        return self._ring.stats
+
+    @property
+    def roster(self) -> Roster | None:
+        return self._ring.roster
+
+    def roster_differences(self, now: Instant) -> list[str]:
+        return self._ring.roster_differences(now)
+
+    def stalled(self, now: Instant) -> str | None:
+        return self._ring.stalled(now)
+
+    @property
+    def is_without_storage(self) -> bool:
+        return self._storage.is_without
+
+    def next_deadline(self) -> Instant | None:
+        deadlines = [self._inner.next_deadline(), self._storage.deadline]
+        if self._tape is not None and self._tape.is_begun:
+            deadlines.append(self.speaker.next_deadline)
+        return min((one for one in deadlines if one is not None), default=None)
+
+    def room(self) -> int:
+        return max(0, self._config.queue_size_max - self._outbox.size)
+
+    def want_room(self, size: int) -> None:
+        self._wanted = max(self._wanted, min(size, self._config.queue_size_max))
+
+    def is_idle(self) -> bool:
+        tape = self.tape
+        return (
+            tape.is_begun
+            and tape.state == REGULAR
+            and tape.order.is_idle
+            and not self._outbox
+            and not self._to_ring
+            and self._inner.is_idle()
+            and self.speaker.is_quiet
+        )
+
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
+        return Lane.LINK if attachment == WIDE else self._inner.first_lane()
+
+    def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
+        return True  # several networks are below the ring, not below this engine
+
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        return None  # forgers know the packets of a ring that stands alone
+
+    def check_invariants(self, *, thorough: bool = True) -> None:
+        self._inner.check_invariants(thorough=thorough)
+
+    # Inputs
+
+    def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
+        me = process_id_from(self._node, incarnation)
+        places, cluster = self._places, cluster_id_from(self._config.cluster, ENGINE)
+        self._tape = Tape(me, places.domain.number, self._outbox, self._storage)
+        neighbours = Neighbours(me, places.domain.number, places.beyond, self._sites, cluster)
+        self._speaker = Speaker(me, neighbours, self._sites, self._tape)
+        self._first_seq = self._storage.start(stored)
+        effects = self._storage.want(self._first_seq, now)
+        effects += self._taken(self._inner.start(stored, incarnation, now), now)
+        return effects + self._go_on(now)
+
+    def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
+        if self._is_leaving:
+            raise UsageError("this process is leaving: it sends nothing more")
+        messages = [message for one in submissions for message in self._queued(one)]
+        size = sum(len(data) + OVERHEAD for _, _, data in messages)
+        if size > self.room():
+            self.want_room(size)
+            raise UsageError(f"no room for {size} bytes; wait for a Room effect")
+        self._outbox.add(messages)
+        if self.room() < self._config.queue_size_max // 4:
+            self.want_room(self._config.queue_size_max // 2)
+        return self._go_on(now)
+
+    def _queued(self, one: Submission | Submissions) -> list[Queued]:
+        """Return messages as they wait; UsageError for what cannot be served."""
+        if one.service not in SERVICES:
+            raise UsageError(f"the engine {ENGINE!r} does not serve {Service(one.service).name} messages")
+        if not 0 <= one.sender <= SENDER_MAX:
+            raise UsageError(f"sender {one.sender} is not a 32-bit number")
+        payloads = [one.data] if isinstance(one, Submission) else one.payloads
+        size_max = self._config.message_size_max
+        if (largest := max(map(len, payloads), default=0)) > size_max:
+            raise UsageError(f"a message of {largest} bytes exceeds message_size_max = {size_max}")
+        return [(one.sender, int(one.service), data) for data in payloads]
+
+    def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
+        if not self.tape.is_begun:
+            return []  # the ring that has begun waits, alone
+        effects = self._taken(self._inner.receive(packets, now), now)
+        for packet in packets:
+            if packet.attachment == WIDE:
+                effects += self._receive_wide(packet, now)
+        return effects + self._go_on(now)
+
+    def _receive_wide(self, packet: Packet, now: Instant) -> list[Effect]:
+        effects: list[Effect] = []
+        data = bytes(packet.data)
+        for at in range(0, len(data), packet.segment_size):
+            try:
+                effects += self.speaker.receive(data[at : at + packet.segment_size], now)
+            except WireError as error:
+                effects.append(Record(PacketDropped(str(error)), WIDE))
+        return effects
+
+    def persisted(self, key: str, now: Instant) -> list[Effect]:
+        if key == CONFIGURATION_SEQ_KEY:
+            return self._storage.persisted(self.process) + self._go_on(now)
+        return self._taken(self._inner.persisted(key, now), now) + self._go_on(now)
+
+    def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
+        """Everybody receives everything."""
+        return granted(changes)
+
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
+        return self._taken(self._inner.enlist(roster, now), now) + self._go_on(now)
+
+    def wake(self, now: Instant) -> list[Effect]:
+        effects = self._storage.wake(self.process, now)
+        return effects + self._taken(self._inner.wake(now), now) + self._go_on(now)
+
+    def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
+        self._is_behind = is_behind
+        return self._go_on(now)
+
+    def leave(self, now: Instant) -> list[Effect]:
+        self._is_leaving = True
+        return self._go_on(now)
+
+    # What the ring causes
+
+    def _taken(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Take what the ring delivers; return the rest, which is the driver's, with what the tape makes of it."""
+        onward: list[Effect] = []
+        for effect in effects:
+            match effect:
+                case Deliver():
+                    onward += self._read(effect, now)
+                case Install():
+                    onward += self._installed(effect, now)
+                case LeaveDone():
+                    self._is_gone = True
+                    onward.append(effect)
+                case Room():
+                    pass
+                case Alarm() if effect.kind in _OF_STORAGE:
+                    pass  # only the numbers of views have to rise over restarts, and they are stored here
+                case _:
+                    onward.append(effect)
+        return onward
+
+    def _read(self, delivered: Deliver, now: Instant) -> list[Effect]:
+        """Take entries of the tape, one by one."""
+        assert delivered.stamps is not None
+        tape, where = self.tape, self._where if delivered.ordered else Where.BEYOND
+        effects: list[Effect] = []
+        for (seq, originator, _, _, payloads, each, base), stamps in zip(
+            delivered.parcels, delivered.stamps, strict=True
+        ):
+            for index, data in enumerate(payloads):
+                packet, slot = divmod(index, each)
+                stamp = stamps[packet] << SLOT_BITS | base + slot
+                tape.take(data, originator, seq + packet, stamp, where)
+                effects += self._drained()
+                self.speaker.after_entry(now)
+        return effects
+
+    def _drained(self) -> list[Effect]:
+        effects, self.tape.effects = self.tape.effects, []
+        return effects
+
+    def _installed(self, effect: Install, now: Instant) -> list[Effect]:
+        configuration = effect.configuration
+        if configuration.kind is ConfigurationKind.TRANSITIONAL:
+            self._where = Where.TRANSITIONAL
+            return []
+        self._where = Where.REGULAR
+        members = tuple(sorted(configuration.members))
+        ring = Fragment(configuration.id, self._places.domain.number, members)
+        if not self.tape.is_begun:
+            self._first = ring
+            return []
+        self.tape.ring_changed(ring, configuration.reason)
+        self._said_behind = False
+        return self._drained() + self.speaker.ring_changed(ring, now)
+
+    # What follows
+
+    def _go_on(self, now: Instant) -> list[Effect]:
+        """Let tape and speaker go on, and put on the ring what they ask for, until nothing more comes of it."""
+        effects = self._begin(now)
+        if not self.tape.is_begun:
+            return effects
+        while True:
+            self._look_at_ring()
+            self.tape.go_on(now)
+            effects += self._drained() + self.speaker.step(now)
+            self._collect()
+            if self._is_farewell or not self._to_ring or not self._has_room():
+                break
+            effects += self._submit(now)
+        return effects + self._leave_if_done(now) + self._notes() + self._offer_room()
+
+    def _begin(self, now: Instant) -> list[Effect]:
+        """Begin alone, when the ring has and the number of the view is stored."""
+        if self.tape.is_begun or self._first is None or not self._storage.has(self._first_seq):
+            return []
+        self.tape.begin(self._first, self._first_seq)
+        return self._drained() + self.speaker.ring_changed(self._first, now)
+
+    def _look_at_ring(self) -> None:
+        """See how far all members of the ring have its tape."""
+        tape, ring = self.tape, self._ring.ring
+        if tape.state == REGULAR and tape.ring is not None and ring.id == tape.ring.ring:
+            tape.order.safe_at(ring.memory.safe_seq)
+
+    def _collect(self) -> None:
+        """Gather what has to go on the ring: control first, then messages as far as they may be under way."""
+        tape, speaker = self.tape, self.speaker
+        self._to_ring += speaker.entries
+        self._to_ring += ((0, entry) for entry in tape.entries)
+        speaker.entries, tape.entries = [], []
+        if self._is_behind != self._said_behind:
+            self._said_behind = self._is_behind
+            self._to_ring.append((0, encode(BehindFrame(self._is_behind))))
+        while self._may_send():
+            entry = self._outbox.next(tape.view.digest)
+            if entry is None:
+                return
+            self._to_ring.append((0, encode(entry)))
+
+    def _may_send(self) -> bool:
+        tape = self.tape
+        if tape.state != REGULAR or self._where is not Where.REGULAR or self._is_behind or tape.behind_here:
+            return False
+        limit = self._sites.window // len(tape.view.members)
+        is_small = self._outbox.under_way < HELPINGS * self._config.visit_max
+        return is_small and not tape.behind and tape.order.own_size < limit
+
+    def _has_room(self) -> bool:
+        size = len(self._to_ring[0][1]) + OVERHEAD
+        if self._inner.room() >= size:
+            return True
+        self._inner.want_room(size)
+        return False
+
+    def _submit(self, now: Instant) -> list[Effect]:
+        """Give the ring what waits, as far as it has room."""
+        effects: list[Effect] = []
+        batch: list[Submission] = []
+        room, stamp = self._inner.room(), 0
+        while self._to_ring and (room := room - len(self._to_ring[0][1]) - OVERHEAD) >= 0:
+            heard, data = self._to_ring.popleft()
+            stamp = max(stamp, heard)
+            batch.append(Submission(data))
+        if stamp:
+            effects += self._taken(self._inner.hear(stamp, now), now)
+        return effects + self._taken(self._inner.submit(batch, now), now)
+
+    def _leave_if_done(self, now: Instant) -> list[Effect]:
+        """Leave the ring when everything that was submitted is delivered, and everybody has it."""
+        tape = self.tape
+        is_done = tape.state == REGULAR and not self._outbox and not self._to_ring and not tape.order.own_size
+        if not self._is_leaving or self._is_farewell or not is_done:
+            return []
+        self._is_farewell = True
+        return self._taken(self._inner.leave(now), now)
+
+    def _notes(self) -> list[Effect]:
+        speaker = self.speaker
+        effects: list[Effect] = [Record(Occurred(what, count)) for what, count in speaker.occurred.items() if count]
+        effects += (Record(PacketDropped(why), WIDE) for why in speaker.dropped)
+        speaker.occurred.clear()
+        speaker.dropped.clear()
+        return effects
+
+    def _offer_room(self) -> list[Effect]:
+        if not self._wanted or self.room() < self._wanted:
+            return []
+        self._wanted = 0
+        return [Room(self.room())]

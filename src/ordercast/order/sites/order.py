@@ -1,0 +1,236 @@
+"""One order out of the streams of a view, at one daemon. Pure: no clock, no bytes.
+
+A walk has two phases. What is lowest is delivered when every other stream is past it, and, if it is safe, when every
+site is known to have it: nothing passes a safe unit that waits. Reliable and FIFO units go up early, at once or when
+their sessions are contiguous.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ordercast.model.ids import ProcessId
+from ordercast.order.sites.sessions import Sessions
+from ordercast.order.sites.stream import UnitStream
+from ordercast.order.sites.units import DeliveryClass, Unit
+from ordercast.order.sites.views import SLOT_BITS, WideView
+from ordercast.order.stamped.lanes import NO_STAMP, Stamp, lowest
+
+LargeKey = tuple[ProcessId, int, int]  # originator, sender, number
+
+
+class PassedUnit(NamedTuple):
+    """A unit that goes up, with its messages."""
+
+    unit: Unit
+    payloads: Sequence[bytes]
+    is_early: bool
+
+
+class WideOrder:
+    def __init__(self, view: WideView, me: ProcessId) -> None:
+        self.view = view
+        self.me = me
+        self.rank = view.proposal.rank_of[me]
+        self.base = view.base << SLOT_BITS
+        self.streams = [UnitStream(rank, self.base) for rank in range(len(view.fragments))]
+        self.arus = [self.base] * len(self.streams)  # below them everybody of a site has everything, by rank
+        self.place: Stamp = NO_STAMP  # of the last unit that was passed in order
+        self.commits: frozenset[ProcessId] = frozenset((me,))  # those whose whole store is held here
+        self.out: list[PassedUnit] = []  # what goes up; whoever takes it empties it
+        self.own_size = 0  # bytes of own units that not everybody is known to have
+        self.is_held = False  # nothing is delivered any more, until the view ends
+        self._sessions = Sessions()
+        self._large: dict[LargeKey, dict[int, bytes]] = {}
+        self._last_parts: dict[LargeKey, Unit] = {}
+        self._tape: deque[tuple[int, int]] = deque()  # ring seqs, and the lowest line after each
+        self._noted = self.base
+
+    @property
+    def own(self) -> UnitStream:
+        return self.streams[self.rank]
+
+    @property
+    def stable(self) -> int:
+        """The stamp below which everybody has everything."""
+        return min(self.arus)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that is known of has been delivered."""
+        return not any(stream.lane.runs or stream.is_waiting for stream in self.streams)
+
+    # What the tape brings
+
+    def take(self, unit: Unit) -> bool:
+        """Take a unit that was not here; deliver it early if it may be."""
+        if not self.hold(unit):
+            return False
+        if not self.is_held:
+            self._early(unit)
+        return True
+
+    def hold(self, unit: Unit) -> bool:
+        """Take a unit that was not here, and deliver nothing."""
+        if not self.streams[unit.rank].add(unit):
+            return False
+        if unit.originator == self.me:
+            self.own_size += unit.body.size
+        if unit.body.parts > 1:
+            self._keep_part(unit)
+        return True
+
+    def promise(self, rank: int, through: int, line: int, aru: int) -> None:
+        """Take the word of another site."""
+        self.streams[rank].promise(through, line)
+        self.acknowledge(rank, aru)
+
+    def acknowledge(self, rank: int, aru: int) -> None:
+        self.arus[rank] = max(self.arus[rank], aru)
+
+    def tape_at(self, seq: int, stamp: int) -> None:
+        """The own ring has come to this entry: nothing of it lies below the next one."""
+        self.own.promise(self.own.through, stamp + 1)
+        self.note(seq)
+
+    def note(self, seq: int) -> None:
+        """Note how far everything is here at this place of the tape."""
+        least = min(stream.line for stream in self.streams)
+        if least > self._noted:
+            self._noted = least
+            self._tape.append((seq, least))
+
+    def safe_at(self, seq: int) -> None:
+        """All members of the own ring have its tape up to here."""
+        while self._tape and self._tape[0][0] <= seq:
+            self.acknowledge(self.rank, self._tape.popleft()[1])
+
+    # Delivery
+
+    def walk(self) -> None:
+        """Deliver what has become deliverable, and let go what everybody has."""
+        if self.is_held:
+            return
+        lanes = [stream.lane for stream in self.streams]
+        while (found := lowest(lanes)) is not None:
+            lane, bound = found
+            while lane.runs and lane.runs[0].first <= bound:
+                unit = lane.runs[0].content
+                if unit.delivery_class is DeliveryClass.SAFE and unit.stamp >= self.stable:
+                    self._forget()
+                    return
+                lane.runs.popleft()
+                self._pass(unit)
+        self._forget()
+
+    def _forget(self) -> None:
+        stable = self.stable
+        for rank, stream in enumerate(self.streams):
+            while stream.passed and stream.passed[0] < stable:
+                unit = stream.units.pop(stream.passed.popleft())
+                if rank == self.rank and unit.originator == self.me:
+                    self.own_size -= unit.body.size
+
+    def _pass(self, unit: Unit) -> None:
+        self.place = unit.place
+        self.streams[unit.rank].passed.append(unit.stamp)
+        if not unit.is_delivered:
+            self._deliver(unit, is_early=False)
+
+    def _early(self, unit: Unit) -> None:
+        if unit.body.parts > 1:
+            last = self._last_parts.get(_key(unit))
+            if last is None:
+                return
+            unit = last
+        if unit.is_ordered or unit.is_delivered or not self._is_whole(unit):
+            return
+        lacking = self._sessions.lacks(unit) if unit.delivery_class is DeliveryClass.FIFO else None
+        if lacking is None:
+            self._deliver(unit, is_early=True)
+        else:
+            self._sessions.wait(unit, lacking)
+
+    def _deliver(self, unit: Unit, *, is_early: bool) -> None:
+        """Pass a unit up. Parts of a large message go with the last one."""
+        unit.is_delivered = True
+        payloads: Sequence[bytes] = unit.body.payloads
+        if unit.body.parts > 1:
+            if unit.body.part < unit.body.parts - 1:
+                return
+            parts = self._large.pop(_key(unit))
+            payloads = (b"".join(parts[index] for index in range(unit.body.parts)),)
+        self.out.append(PassedUnit(unit, payloads, is_early))
+        for freed in self._sessions.delivered(unit):
+            if not self.is_held and not freed.is_delivered:
+                self._early(freed)
+
+    # Large messages
+
+    def _keep_part(self, unit: Unit) -> None:
+        key, body = _key(unit), unit.body
+        self._large.setdefault(key, {})[body.part] = body.payloads[0]
+        if body.part == body.parts - 1:
+            self._last_parts[key] = unit
+
+    def _is_whole(self, unit: Unit) -> bool:
+        parts = unit.body.parts
+        if parts == 1 or unit.body.part < parts - 1:
+            return True
+        return len(self._large.get(_key(unit), ())) == parts
+
+    # The end of the view
+
+    def has(self, rank: int, stamp: int) -> bool:
+        """Whether a unit is here, or was and is forgotten."""
+        stream = self.streams[rank]
+        return stamp < stream.line or stamp in stream.units
+
+    def take_over(self, lines: Sequence[int], commits: Iterable[ProcessId]) -> None:
+        """Hold all that companions held: their lines hold here too, and so do their commits."""
+        for stream, line in zip(self.streams, lines, strict=True):
+            stream.line = max(stream.line, line)
+        self.commits |= frozenset(commits)
+
+    def up_to(self, signal: Stamp) -> None:
+        """Deliver in order up to a place that some companion has passed."""
+        for unit in self._remaining():
+            if unit.place <= signal:
+                self._settle(unit)
+
+    def rest(self, lowest_line: int, commits: frozenset[ProcessId]) -> tuple[int, int]:
+        """Deliver what is owed of the rest, in order; return how many units beyond the line were delivered, and how
+        many were dropped."""
+        beyond = dropped = 0
+        for unit in self._remaining():
+            is_owed = unit.stamp < lowest_line or self._is_owed(unit, commits)
+            if unit.is_delivered:
+                continue
+            if is_owed and self._is_whole(unit):
+                beyond += unit.stamp >= lowest_line
+                self._settle(unit)
+            else:
+                dropped += 1
+        return beyond, dropped
+
+    def _is_owed(self, unit: Unit, commits: frozenset[ProcessId]) -> bool:
+        if unit.is_ordered:
+            return unit.originator in commits
+        return unit.delivery_class is DeliveryClass.RELIABLE or self._sessions.lacks(unit) is None
+
+    def _remaining(self) -> list[Unit]:
+        """Return what is held and was not passed, in order."""
+        units = (unit for stream in self.streams for unit in stream.units.values() if unit.place > self.place)
+        return sorted(units, key=lambda unit: unit.place)
+
+    def _settle(self, unit: Unit) -> None:
+        self.place = unit.place
+        if not unit.is_delivered:
+            self._deliver(unit, is_early=False)
+
+
+def _key(unit: Unit) -> LargeKey:
+    run = unit.body.runs[0]
+    return unit.originator, run.sender, run.first

@@ -1,0 +1,29 @@
+"""What the sites engine promises and serves, and everything that can happen to it: its part of the catalogue."""
+
+from __future__ import annotations
+
+from ordercast.model.configuration import ChangeReason
+from ordercast.model.notes import Occurrence
+from ordercast.model.promises import Promise
+from ordercast.model.service import Service
+from ordercast.order.membership.states import moves
+from ordercast.order.ring import promised as ring
+from ordercast.order.sites.states import MOVES as WIDE_MOVES
+
+# Who may send how much is a matter of each site's ring.
+PROMISED = ring.PROMISED - {Promise.FAIRNESS}
+SERVICES = ring.SERVICES
+EARLY = frozenset({Service.RELIABLE, Service.FIFO})
+MOVES = moves.MOVES | WIDE_MOVES
+ALARMS = ring.ALARMS
+
+# Why a view ends.
+VIEW_REASONS = (
+    ChangeReason.SITE_HEARD,
+    ChangeReason.SITE_LOST,
+    ChangeReason.SITE_RING_CHANGED,
+    ChangeReason.LINK_LOST,
+    ChangeReason.ATTEMPT_LOST,
+)
+REASONS = ring.REASONS
+OCCURRENCES = (*ring.OCCURRENCES, *(what for what in Occurrence if what.name.startswith("SITES_")))

@@ -1,0 +1,62 @@
+"""Trees: how what a fragment says spreads to all others. One tree for each source, equal at everybody.
+
+Shortest paths by directed costs, ties by fewer hops, then by the smaller rank of the parent. Whole numbers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ordercast.order.sites.views import Edge
+
+Tree = tuple[int | None, ...]  # the parent of each rank; None: the source itself, or out of reach
+
+
+def tree_of(source: int, count: int, edges: Sequence[Edge]) -> Tree:
+    """Return the tree on which what `source` says spreads over so many fragments."""
+    costs: dict[int, dict[int, int]] = {rank: {} for rank in range(count)}
+    for edge in edges:
+        costs[edge.low][edge.high] = edge.forth
+        costs[edge.high][edge.low] = edge.back
+    parents: list[int | None] = [None] * count
+    best: dict[int, tuple[int, int, int]] = {source: (0, 0, -1)}
+    done: set[int] = set()
+    while fresh := [rank for rank in best if rank not in done]:
+        rank = min(fresh, key=lambda one: (best[one], one))
+        done.add(rank)
+        cost, hops, parent = best[rank]
+        parents[rank] = parent if rank != source else None
+        for other, more in costs[rank].items():
+            offer = cost + more, hops + 1, rank
+            if other not in done and (other not in best or offer < best[other]):
+                best[other] = offer
+    return tuple(parents)
+
+
+def trees_of(count: int, edges: Sequence[Edge]) -> tuple[Tree, ...]:
+    """Return the tree of each source."""
+    return tuple(tree_of(source, count, edges) for source in range(count))
+
+
+def children(tree: Tree, rank: int) -> tuple[int, ...]:
+    """Return those to whom a fragment passes on what comes down a tree."""
+    return tuple(child for child, parent in enumerate(tree) if parent == rank)
+
+
+def reaches(tree: Tree, rank: int) -> int:
+    """Return the fragments at and below a rank of a tree, as bits."""
+    mask = 1 << rank
+    for child in children(tree, rank):
+        mask |= reaches(tree, child)
+    return mask
+
+
+def used_edges(count: int, edges: Sequence[Edge]) -> tuple[Edge, ...]:
+    """Return the edges that some tree uses."""
+    pairs = {
+        frozenset((parent, child))
+        for tree in trees_of(count, edges)
+        for child, parent in enumerate(tree)
+        if parent is not None
+    }
+    return tuple(edge for edge in edges if frozenset((edge.low, edge.high)) in pairs)

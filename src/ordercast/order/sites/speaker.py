@@ -1,0 +1,329 @@
+"""What the representative of a ring does for it: it alone speaks on links, and brings what it hears there to the tape.
+
+Transit does not wait for the tape: what comes on a link is passed on along the tree of its source at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from ordercast.model.effects import Effect
+from ordercast.model.errors import WireError
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Instant, ProcessId
+from ordercast.model.notes import Occurrence
+from ordercast.order.sites.codec import decode, encode
+from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.convening import NEVER, Convener
+from ordercast.order.sites.frames import (
+    ProposeFrame,
+    ReachRecord,
+    RecoveredFrame,
+    SpreadFrame,
+    StateFrame,
+    UnitFrame,
+    UpdateFrame,
+)
+from ordercast.order.sites.neighbours import Neighbours
+from ordercast.order.sites.routes import Tree, children, reaches, trees_of
+from ordercast.order.sites.states import REGULAR
+from ordercast.order.sites.tape import EVERYBODY, Tape
+from ordercast.order.sites.topology import Records
+from ordercast.order.sites.units import Unit
+from ordercast.order.sites.update import Owing
+from ordercast.order.sites.views import SLOT_BITS, Fragment, WideProposal, digest_of
+
+PAST_MAX = 256  # views that are known to be over
+BROUGHT_MAX = 4096  # units that are remembered before those are forgotten that everybody has
+EARLY_MAX = 4096  # frames of views and attempts that have not begun here
+
+
+class Speaker:
+    def __init__(self, me: ProcessId, neighbours: Neighbours, config: SitesConfig, tape: Tape) -> None:
+        self._me = me
+        self._neighbours = neighbours
+        self._config = config
+        self._tape = tape
+        self._records = Records(config.record_ns)
+        self._convener = Convener(me, config, self._records, tape)
+        self._number = 0  # of own records
+        self._told: ReachRecord | None = None  # the record as others know it
+        self._tell_at = Instant(0)
+        self._has_news = True  # the convener has not seen all that there is
+        self._view: ConfigurationId = NO_CONFIGURATION  # whose trees are in force
+        self._trees: tuple[Tree, ...] = ()
+        self._owing: Owing | None = None
+        self._brought: set[tuple[int, int]] = set()  # units of the view that were brought to the tape
+        self._taken: WideProposal | None = None  # the highest attempt that was
+        self._attempt_trees: tuple[Tree, ...] = ()
+        self._early: deque[tuple[UnitFrame | UpdateFrame | SpreadFrame, bytes]] = deque()
+        self.entries: list[tuple[int, bytes]] = []  # for the own ring, with the stamp that its clock has to hear first
+        self.occurred: Counter[Occurrence] = Counter()
+        self.dropped: list[str] = []  # why frames were
+        self._past: deque[bytes] = deque(maxlen=PAST_MAX)  # digests of views that are over
+
+    @property
+    def is_open(self) -> bool:
+        return self._neighbours.is_open
+
+    @property
+    def _is_behind(self) -> bool:
+        return bool(self._tape.behind_here)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is owed, under way or waited for."""
+        is_settled = self._convener.deadline == NEVER or self._tape.state == REGULAR
+        return not self.is_open or (is_settled and self._owed_at(Instant(0)) == NEVER)
+
+    # The ring and its tape
+
+    def ring_changed(self, ring: Fragment, now: Instant) -> list[Effect]:
+        """The ring has other members: speak on links, or leave that to another one."""
+        was_open = self.is_open
+        effects = self._neighbours.represent(ring.representative, now)
+        if was_open and not self.is_open:
+            self._records.clear()
+            self._early.clear()
+            self._told = None
+        return effects
+
+    def after_entry(self, now: Instant) -> None:
+        """Spread what an entry of the tape has brought, if it is this ring's own."""
+        tape = self._tape
+        if tape.view.id != self._view:
+            self._begin_view()
+        heard, tape.heard = tape.heard, []
+        control, tape.control = tape.control, []
+        if not self.is_open:
+            return
+        for unit in heard:
+            self._heed(unit, now)
+        for spread in control:
+            if self._taken is not None and spread.attempt == self._taken.id:
+                self._pass_on_control(spread, encode(spread))
+
+    def _begin_view(self) -> None:
+        view = self._tape.view
+        self._past.append(digest_of(self._view))
+        self._view = view.id
+        self._trees = trees_of(len(view.fragments), view.proposal.edges)
+        self._owing = Owing(self._config, self._tape.order.base)
+        self._brought.clear()
+        early, self._early = self._early, deque()
+        for frame, data in early:
+            if isinstance(frame, SpreadFrame):
+                self._early.append((frame, data))
+            elif frame.view == view.digest:
+                self.occurred[Occurrence.SITES_EARLY_FRAME] += 1
+                self._take_of_view(frame, data)
+
+    def _heed(self, unit: Unit, now: Instant) -> None:
+        order = self._tape.order
+        assert self._owing is not None
+        is_own = unit.rank == order.rank
+        self._owing.heed(unit, now, is_foreign=not is_own)
+        if is_own and unit.previous is not None and len(self._trees) > 1:
+            place = self._tape.view.members.index(unit.originator)
+            aru = order.arus[order.rank]
+            frame = UnitFrame(self._tape.view.digest, unit.rank, place, unit.stamp, unit.previous, aru, unit.body)
+            self._pass_on(unit.rank, encode(frame))
+            self._owing.said(unit.stamp + 1, aru, False, None)
+
+    # Spreading
+
+    def _pass_on(self, source: int, data: bytes) -> None:
+        """Send a frame of the view to those who get it from here."""
+        for child in children(self._trees[source], self._tape.rank):
+            self._send(self._tape.view.fragments[child].representative, data)
+
+    def _pass_on_control(self, spread: SpreadFrame, data: bytes) -> None:
+        assert self._taken is not None
+        tree, rank = self._attempt_trees[spread.source], self._taken.rank_of[self._me]
+        for child in children(tree, rank):
+            if spread.needs & reaches(tree, child):
+                self._send(self._taken.fragments[child].representative, data, is_urgent=True)
+
+    def _send(self, peer: ProcessId, data: bytes, *, is_urgent: bool = False) -> None:
+        """Send on a link; where it has failed, a new view will follow."""
+        link = self._neighbours.link_to(peer)
+        if link is not None:
+            link.send([data], is_urgent)
+
+    # What comes on links
+
+    def receive(self, packet: bytes, now: Instant) -> list[Effect]:
+        """Take a packet of another site; a WireError: it is dropped, and nothing has changed."""
+        payloads, effects = self._neighbours.receive(packet, now)
+        for peer, payload in payloads:
+            try:
+                self._take(peer, payload, now)
+            except WireError as error:
+                self.dropped.append(str(error))
+        return effects
+
+    def _take(self, peer: ProcessId, data: bytes, now: Instant) -> None:
+        frame = decode(data)
+        match frame:
+            case ReachRecord():
+                if frame.process != self._me and self._records.take(frame, now):
+                    self._has_news = True
+                    self._flood(data, peer)
+            case UnitFrame() | UpdateFrame():
+                self._take_of_view(frame, data)
+            case ProposeFrame():
+                self._take_proposal(frame.proposal, data)
+            case SpreadFrame():
+                self._take_control(frame, data)
+            case _:
+                raise WireError(f"a {type(frame).__name__} does not travel on links")
+
+    def _flood(self, data: bytes, besides: ProcessId | None = None) -> None:
+        for link in self._neighbours.up():
+            if link.peer != besides:
+                self._send(link.peer, data, is_urgent=True)
+
+    def _take_of_view(self, frame: UnitFrame | UpdateFrame, data: bytes) -> None:
+        tape = self._tape
+        if frame.view != tape.view.digest:
+            if frame.view not in self._past:
+                self._keep(frame, data)
+            return
+        if frame.rank >= len(self._trees) or frame.rank == tape.rank:
+            raise WireError("a frame of a fragment that is not there, or of my own")
+        if isinstance(frame, UnitFrame):
+            if (frame.rank, frame.stamp) in self._brought:
+                self.occurred[Occurrence.SITES_COPY] += 1
+                return
+            self._remember(frame.rank, frame.stamp)
+        self._pass_on(frame.rank, data)
+        if not tape.order.is_held:
+            stamp = frame.stamp if isinstance(frame, UnitFrame) else frame.line
+            self.entries.append((stamp >> SLOT_BITS, data))
+
+    def _remember(self, rank: int, stamp: int) -> None:
+        self._brought.add((rank, stamp))
+        if len(self._brought) > BROUGHT_MAX:
+            stable = self._tape.order.stable
+            self._brought = {one for one in self._brought if one[1] >= stable}
+
+    def _keep(self, frame: UnitFrame | UpdateFrame | SpreadFrame, data: bytes) -> None:
+        """What a link has acknowledged must not be thrown away while it may still be of use."""
+        self._early.append((frame, data))
+        if len(self._early) > EARLY_MAX:
+            self._early.popleft()
+
+    def _take_proposal(self, proposal: WideProposal, data: bytes) -> None:
+        if self._tape.ring not in proposal.fragments or self._tape.ring.representative != self._me:
+            return
+        if self._taken is not None and proposal.id <= self._taken.id:
+            return
+        coordinator = proposal.rank_of.get(proposal.id.representative)
+        if coordinator is None:
+            raise WireError("a proposal of somebody who is not in it")
+        self._taken = proposal
+        self._convener.highest = max(self._convener.highest, proposal.id.seq)
+        self._attempt_trees = trees_of(len(proposal.fragments), proposal.edges)
+        for link in self._neighbours.links():
+            link.withdraw()
+        self._pass_on_control(SpreadFrame(proposal.id, coordinator, EVERYBODY, b""), data)
+        self.entries.append((0, data))
+        early, self._early = self._early, deque()
+        for frame, each in early:
+            if isinstance(frame, SpreadFrame):
+                self._take_control(frame, each)
+            else:
+                self._early.append((frame, each))
+
+    def _take_control(self, spread: SpreadFrame, data: bytes) -> None:
+        taken = self._taken
+        if taken is None or spread.attempt > taken.id:
+            self._keep(spread, data)
+            return
+        if spread.attempt < taken.id:
+            return
+        if spread.source >= len(taken.fragments):
+            raise WireError("control of a fragment that is not in the attempt")
+        frame = decode(spread.frame)
+        self._pass_on_control(spread, data)
+        if spread.needs & 1 << taken.rank_of[self._me]:
+            stamp = frame.clock if isinstance(frame, StateFrame) else 0
+            stamp = frame.stamp if isinstance(frame, RecoveredFrame) else stamp
+            self.entries.append((stamp >> SLOT_BITS, data))
+
+    # Time
+
+    def step(self, now: Instant) -> list[Effect]:
+        """Do what is due, and return what leaves."""
+        neighbours = self._neighbours
+        if self.is_open:
+            raised, neighbours.raised = neighbours.raised, []
+            for peer in raised:
+                for record in self._records.all():
+                    self._send(peer, encode(record), is_urgent=True)
+            self._tell_record(now)
+            self._convene(now)
+            self._update(now)
+        effects = neighbours.flush(now)
+        if neighbours.failed and self.is_open:
+            self.occurred[Occurrence.SITES_LINK_FAILED] += len(neighbours.failed)
+            self._tell_record(now)
+            effects += neighbours.flush(now)
+        neighbours.failed.clear()
+        return effects
+
+    def _convene(self, now: Instant) -> None:
+        """Look whether a view is to be proposed, when something has changed or it is time."""
+        if not self._has_news and now < self._convener.deadline:
+            return
+        self._has_news = False
+        proposal = self._convener.look(self._neighbours.round_trip(), now)
+        if proposal is not None:
+            self._take_proposal(proposal, encode(ProposeFrame(proposal)))
+
+    def _tell_record(self, now: Instant) -> None:
+        """Tell everybody who is here, when that has changed or was told long ago."""
+        tape, told = self._tape, self._told
+        assert tape.ring is not None
+        view = tape.view.id if tape.state == REGULAR else NO_CONFIGURATION
+        seq = max(tape.known_seq, self._convener.highest)
+        links = tuple(self._neighbours.up())
+        is_same = told is not None and (told.fragment, told.view, told.seq) == (tape.ring, view, seq)
+        is_same = is_same and told is not None and _ends(told) == [(link.peer, link.tags) for link in links]
+        if is_same and now < self._tell_at:
+            return
+        self._number += 1
+        self._told = ReachRecord(self._number, tape.ring, links, view, seq)
+        self._tell_at = Instant(now + self._config.hello_ns)
+        self._records.take(self._told, now)
+        self._records.forget(self._me, now)
+        self._has_news = True
+        self._flood(encode(self._told))
+
+    def _owed_at(self, now: Instant) -> Instant:
+        owing, order = self._owing, self._tape.order
+        if owing is None or self._tape.state != REGULAR or len(self._trees) < 2:
+            return NEVER
+        return owing.due(order.own.line, order.arus[order.rank], self._is_behind, now)
+
+    def _update(self, now: Instant) -> None:
+        if self._owed_at(now) > now:
+            return
+        order = self._tape.order
+        line, aru = order.own.line, order.arus[order.rank]
+        frame = UpdateFrame(self._tape.view.digest, order.rank, order.own.through, line, aru, self._is_behind)
+        self._pass_on(order.rank, encode(frame))
+        assert self._owing is not None
+        self._owing.said(line, aru, self._is_behind, now)
+        self.occurred[Occurrence.SITES_UPDATE] += 1
+
+    @property
+    def next_deadline(self) -> Instant | None:
+        deadlines = [self._neighbours.next_deadline]
+        if self.is_open and self._tape.is_begun:
+            deadlines += [self._tell_at, self._convener.deadline, self._owed_at(Instant(0))]
+        due = [one for one in deadlines if one is not None and one != NEVER]
+        return min(due, default=None)
+
+
+def _ends(record: ReachRecord) -> list[tuple[ProcessId, tuple[int, int]]]:
+    return [(link.peer, link.tags) for link in record.links]

@@ -1,0 +1,327 @@
+"""The tape: everything that changes a daemon's wide state comes to it in the order of its site's ring.
+
+    DataEntry     messages of a daemon of the site: a unit of the view, or void
+    UnitFrame     a unit of another site, as its representative brought it
+    UpdateFrame   another site's promise and acknowledgement
+    ProposeFrame  BEGIN: from here on nothing of the old view is sent, taken or delivered
+    SpreadFrame   STATE, RECOVERED and READY of an attempt, of this site or brought
+
+So all members of a ring are in the same wide state at the same entry, and a new representative needs nothing from the
+dead one. In the ring's transitional configuration the tape goes on up to the first gap: units, lines and updates count,
+and controls are void in all of it. Beyond the gap units are kept and lines stand.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.effects import Deliver, Effect, Install, Record
+from ordercast.model.errors import WireError
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Instant, Position, ProcessId
+from ordercast.model.notes import Moved, Occurred, Occurrence
+from ordercast.order.sites.attempt import WideAttempt
+from ordercast.order.sites.codec import decode, encode
+from ordercast.order.sites.frames import (
+    BehindFrame,
+    DataEntry,
+    ProposeFrame,
+    ReadyFrame,
+    RecoveredFrame,
+    SpreadFrame,
+    StateFrame,
+    UnitFrame,
+    UpdateFrame,
+    WideFrame,
+)
+from ordercast.order.sites.order import PassedUnit, WideOrder
+from ordercast.order.sites.outbox import WideOutbox
+from ordercast.order.sites.plan import WidePlan
+from ordercast.order.sites.states import BROKEN, EXCHANGE, RECOVERY, REGULAR, STARTING
+from ordercast.order.sites.storage import WideStorage
+from ordercast.order.sites.units import Unit
+from ordercast.order.sites.views import RANK_SLOTS, TRANSITIONAL, Fragment, WideProposal, WideView
+
+EVERYBODY = (1 << 64) - 1
+
+
+class Where(Enum):
+    """In which part of the ring's life an entry lies."""
+
+    REGULAR = "regular"
+    TRANSITIONAL = "transitional"
+    BEYOND = "beyond a gap of the transitional configuration"
+
+
+class Tape:
+    """The wide state of one daemon."""
+
+    def __init__(self, me: ProcessId, site: int, outbox: WideOutbox, storage: WideStorage) -> None:
+        self.me = me
+        self.site = site
+        self.outbox = outbox
+        self.storage = storage
+        self.state = STARTING
+        self.ring: Fragment | None = None  # the regular configuration of the site's ring
+        self.attempt: WideAttempt | None = None
+        self.clock = 0  # the highest stamp on the tape
+        self.behind: set[int] = set()  # ranks of sites where an application cannot take more
+        self.behind_here: set[ProcessId] = set()  # daemons of the site, likewise
+        self.effects: list[Effect] = []  # for the driver; whoever takes them empties the list, likewise the next three
+        self.entries: list[bytes] = []  # for the own ring
+        self.heard: list[Unit] = []  # new units, for the representative
+        self.control: list[SpreadFrame] = []  # of the own ring, for the representative to spread
+        self.known_seq = 0  # the highest of views and attempts
+        self.view_seq = 0  # the highest of views that were installed or agreed to
+        self._order: WideOrder | None = None
+        self._last: ConfigurationId = NO_CONFIGURATION  # the configuration in which messages are delivered
+
+    @property
+    def order(self) -> WideOrder:
+        assert self._order is not None, "the first view is installed"
+        return self._order
+
+    @property
+    def view(self) -> WideView:
+        return self.order.view
+
+    @property
+    def is_begun(self) -> bool:
+        return self._order is not None
+
+    @property
+    def rank(self) -> int:
+        return self.order.rank
+
+    # The ring
+
+    def begin(self, ring: Fragment, seq: int) -> None:
+        """Begin a life alone, in a view of the own."""
+        self.ring = ring
+        self.known_seq = self.view_seq = seq
+        view = WideView(ConfigurationId(seq, self.me), WideProposal(ConfigurationId(seq, self.me), (ring,), ()), 0)
+        self._order = WideOrder(view, self.me)
+        self._move(REGULAR, None, "alone")
+        self._install_regular(view, NO_CONFIGURATION, (self.me,), ChangeReason.STARTED)
+
+    def ring_changed(self, ring: Fragment, reason: ChangeReason) -> None:
+        """The site's ring has another regular configuration: the stream of the old one has ended, and so does the
+        view."""
+        if self.attempt is not None:
+            is_late = self.attempt.plan is not None
+            self._occurred(Occurrence.SITES_RECOVERY_CUT if is_late else Occurrence.SITES_EXCHANGE_CUT)
+        self.ring, self.attempt = ring, None
+        self.behind_here.clear()
+        self._move(BROKEN, reason, "the ring of the site changed")
+
+    # Entries
+
+    def take(self, data: bytes, originator: ProcessId, seq: int, stamp: int, where: Where) -> None:
+        """Take an entry. What cannot be read is void; no member of the ring has written it."""
+        try:
+            frame = decode(data)
+        except WireError:
+            return
+        self.clock = max(self.clock, stamp)
+        self._take(frame, originator, stamp, where)
+        if where is not Where.BEYOND and self.state == REGULAR:
+            self.order.tape_at(seq, stamp)
+
+    def _take(self, frame: WideFrame, originator: ProcessId, stamp: int, where: Where) -> None:
+        match frame:
+            case DataEntry():
+                self._take_data(frame, originator, stamp, where)
+            case UnitFrame():
+                self._take_unit(frame)
+            case UpdateFrame():
+                self._take_update(frame)
+            case BehindFrame():
+                (self.behind_here.add if frame.is_behind else self.behind_here.discard)(originator)
+            case ProposeFrame() if where is Where.REGULAR:
+                self._take_begin(frame.proposal)
+            case SpreadFrame() if where is Where.REGULAR:
+                self._take_control(frame)
+
+    def _take_data(self, entry: DataEntry, originator: ProcessId, stamp: int, where: Where) -> None:
+        is_void = self.state != REGULAR or entry.view != self.view.digest
+        if originator == self.me:
+            self.outbox.seen(is_void=is_void)
+            self._occurred(Occurrence.SITES_VOID, int(is_void))
+        if is_void:
+            return
+        order = self.order
+        previous = None if where is Where.BEYOND else order.own.through
+        unit = Unit(order.rank, stamp, previous, originator, entry.body)
+        if order.take(unit):
+            self.heard.append(unit)
+        self._occurred(Occurrence.SITES_BEYOND_GAP, int(previous is None))
+
+    def _is_of_view(self, view: bytes, rank: int) -> bool:
+        order = self.order
+        return view == self.view.digest and not order.is_held and rank < len(order.streams) and rank != order.rank
+
+    def _take_unit(self, frame: UnitFrame) -> None:
+        if not self._is_of_view(frame.view, frame.rank) or frame.place >= len(self.view.members):
+            return
+        originator = self.view.members[frame.place]
+        unit = Unit(frame.rank, frame.stamp, frame.previous, originator, frame.body)
+        is_new = self.order.take(unit)
+        if is_new:
+            self.heard.append(unit)
+        self._occurred(Occurrence.SITES_LATE_CARRIER, int(is_new and self.state == BROKEN))
+        self.order.acknowledge(frame.rank, frame.aru)
+
+    def _take_update(self, frame: UpdateFrame) -> None:
+        if not self._is_of_view(frame.view, frame.rank):
+            return
+        self.order.promise(frame.rank, frame.through, frame.line, frame.aru)
+        (self.behind.add if frame.is_behind else self.behind.discard)(frame.rank)
+
+    # Attempts
+
+    def _take_begin(self, proposal: WideProposal) -> None:
+        if self.ring not in proposal.fragments or (self.attempt is not None and proposal.id <= self.attempt.id):
+            return
+        if self.attempt is not None:
+            self._occurred(Occurrence.SITES_ATTEMPT_REPLACED)
+        self.attempt = WideAttempt(proposal, self.me)
+        self.known_seq = max(self.known_seq, proposal.id.seq)
+        self.order.is_held = True
+        self._move(EXCHANGE, ChangeReason(proposal.reason), f"attempt {proposal.id}")
+        self._say(encode(self._state_frame(proposal.id)))
+
+    def _state_frame(self, attempt: ConfigurationId) -> StateFrame:
+        order = self.order
+        return StateFrame(
+            attempt,
+            self.me,
+            self.view.id,
+            tuple(stream.line for stream in order.streams),
+            tuple(tuple(sorted(stream.units)) for stream in order.streams),
+            order.place[:2],
+            tuple(sorted(order.commits)),
+            self.clock,
+            self.view_seq,
+        )
+
+    def _say(self, frame: bytes, needs: int = EVERYBODY) -> None:
+        """Put control on the own tape; the representative spreads it from there."""
+        assert self.attempt is not None
+        self.entries.append(encode(SpreadFrame(self.attempt.id, self.attempt.rank, needs, frame)))
+
+    def _take_control(self, spread: SpreadFrame) -> None:
+        attempt = self.attempt
+        if attempt is None or spread.attempt != attempt.id:
+            return
+        try:
+            frame = decode(spread.frame)
+        except WireError:
+            return
+        if spread.source == attempt.rank:
+            self.control.append(spread)
+        match frame:
+            case StateFrame() if frame.attempt == attempt.id:
+                if attempt.take_state(frame):
+                    self._recover(attempt)
+            case RecoveredFrame() if frame.attempt == attempt.id:
+                self._take_recovered(attempt, frame)
+            case ReadyFrame() if frame.attempt == attempt.id:
+                if attempt.take_ready(frame):
+                    self._install(attempt)
+
+    def _recover(self, attempt: WideAttempt) -> None:
+        """All have said what they have: send what others lack, and wait for what is lacking here."""
+        plan = attempt.plan
+        assert plan is not None
+        self._move(RECOVERY, None, f"{len(plan.companions)} come along, {len(plan.lacking)} units are lacking")
+        self.view_seq = max(self.view_seq, plan.view.id.seq)
+        self.known_seq = max(self.known_seq, self.view_seq)
+        for (rank, stamp), needs in sorted(plan.to_send.items()):
+            unit = self.order.streams[rank].units[stamp]
+            frame = RecoveredFrame(attempt.id, self.view.digest, rank, unit.originator, stamp, unit.body)
+            self._say(encode(frame), needs)
+
+    def _take_recovered(self, attempt: WideAttempt, frame: RecoveredFrame) -> None:
+        if frame.view != self.view.digest or (frame.rank, frame.stamp) not in attempt.lacking:
+            return
+        attempt.lacking.discard((frame.rank, frame.stamp))
+        self.order.hold(Unit(frame.rank, frame.stamp, None, frame.originator, frame.body))
+        self._occurred(Occurrence.SITES_RECOVERED)
+
+    def go_on(self, now: Instant) -> None:
+        """Deliver what may be; be ready for a view as soon as all that companions had is here, and its number is
+        stored."""
+        attempt = self.attempt
+        if attempt is None or attempt.plan is None or attempt.is_said or attempt.lacking:
+            self._pass_up()
+            return
+        if not attempt.has_all:
+            attempt.has_all = True
+            self._occurred(Occurrence.SITES_COMMITS_KEPT, int(self._has_kept(attempt.plan)))
+            self.order.take_over(attempt.plan.lines, attempt.plan.commits)
+        seq = attempt.plan.view.id.seq
+        self.effects += self.storage.want(seq, now)
+        if self.storage.has(seq):
+            attempt.is_said = True
+            self._say(encode(ReadyFrame(attempt.id, self.me)))
+
+    def _has_kept(self, plan: WidePlan) -> bool:
+        """Whether somebody is in the commits who does not come along."""
+        return not plan.commits <= set(plan.companions)
+
+    # Views
+
+    def _pass_up(self) -> None:
+        self.order.walk()
+        self._deliver(self._last)
+
+    def _deliver(self, configuration: ConfigurationId) -> None:
+        out, self.order.out = self.order.out, []
+        parcels: list[PassedUnit] = []
+        for index, passed in enumerate(out):
+            parcels.append(passed)
+            if index + 1 == len(out) or out[index + 1].is_early != passed.is_early:
+                made = [one.unit.parcel(self.order.base, one.payloads) for one in parcels]
+                self.effects.append(Deliver(configuration, self.view.id, made, ordered=not passed.is_early))
+                parcels = []
+
+    def _install(self, attempt: WideAttempt) -> None:
+        """Everybody is ready: end the old view and begin the new one, at this entry of the tape."""
+        plan, old = attempt.plan, self.view.id
+        assert plan is not None
+        order, reason = self.order, ChangeReason(attempt.proposal.reason)
+        order.up_to(plan.signal)
+        self._deliver(old)
+        transitional = ConfigurationId(plan.view.id.seq - TRANSITIONAL, plan.companions[0])
+        position = Position(old, max(0, order.place[0] - order.base), order.place[1] * RANK_SLOTS + RANK_SLOTS - 1)
+        members = plan.companions
+        self.effects.append(
+            Install(
+                Configuration(ConfigurationKind.TRANSITIONAL, transitional, members, old, members, reason, position)
+            )
+        )
+        beyond, dropped = order.rest(plan.lowest_line, plan.commits)
+        self._occurred(Occurrence.SITES_BEYOND_LINE, beyond)
+        self._occurred(Occurrence.SITES_DROPPED, dropped)
+        self._deliver(transitional)
+        self._order, self.attempt = WideOrder(plan.view, self.me), None
+        self.behind.clear()
+        self._move(REGULAR, None, f"view {plan.view.id}")
+        self._install_regular(plan.view, transitional, plan.companions, reason)
+
+    def _install_regular(
+        self, view: WideView, previous: ConfigurationId, companions: tuple[ProcessId, ...], reason: ChangeReason
+    ) -> None:
+        self._last = view.id
+        kind, position = ConfigurationKind.REGULAR, Position(view.id, 0, 0)
+        self.effects.append(Install(Configuration(kind, view.id, view.members, previous, companions, reason, position)))
+
+    # Notes
+
+    def _move(self, state: str, reason: ChangeReason | None, text: str) -> None:
+        origin, self.state = self.state, state
+        self.effects.append(Record(Moved(origin, state, reason, text)))
+
+    def _occurred(self, what: Occurrence, count: int = 1) -> None:
+        if count:
+            self.effects.append(Record(Occurred(what, count)))

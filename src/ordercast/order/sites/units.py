@@ -1,0 +1,151 @@
+"""Units: what a daemon puts on its ring as one entry, messages of one class or a part of a large one.
+
+    body    part 2, parts 2, runs 1, then for each run sender 4, first number 4, count 1, service 1;
+            then the length of each message 2, and the messages
+
+Messages are numbered per session (originator and sender) within a view. All messages of a unit have one class, so that
+a unit is delivered as a whole: reliable ones at once, FIFO ones when everything before them in their sessions was, the
+others in the order of all.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from ordercast.model.effects import Parcel
+from ordercast.model.errors import WireError
+from ordercast.model.ids import ProcessId
+from ordercast.model.service import SERVICE_MAX, Service
+from ordercast.order.sites.views import RANK_SLOTS
+from ordercast.order.stamped.lanes import Stamp
+from ordercast.wire.reader import ByteReader
+
+MESSAGES_MAX = 255  # of a unit: slot 255 of a rank is the transitional view's
+_HEAD = struct.Struct(">HHB")
+_RUN = struct.Struct(">LLBB")
+_LENGTH = struct.Struct(">H")
+BODY_HEAD_SIZE = _HEAD.size
+RUN_SIZE = _RUN.size
+LENGTH_SIZE = _LENGTH.size
+
+
+class DeliveryClass(IntEnum):
+    """What a unit waits for."""
+
+    RELIABLE = 0
+    FIFO = 1
+    AGREED = 2
+    SAFE = 3
+
+
+_CLASSES = {
+    Service.RELIABLE: DeliveryClass.RELIABLE,
+    Service.FIFO: DeliveryClass.FIFO,
+    Service.CAUSAL: DeliveryClass.AGREED,
+    Service.AGREED: DeliveryClass.AGREED,
+    Service.SAFE: DeliveryClass.SAFE,
+}
+
+
+def class_of(service: int) -> DeliveryClass:
+    """Return the class of a service that is served."""
+    return _CLASSES[Service(service)]
+
+
+class SessionRun(NamedTuple):
+    """Messages in a row of one session, in one unit."""
+
+    sender: int
+    first: int  # number of the first, from 1
+    messages: int
+    service: int
+
+
+class UnitBody(NamedTuple):
+    """What the originator says; it travels unchanged."""
+
+    runs: tuple[SessionRun, ...]
+    payloads: tuple[bytes, ...]
+    part: int = 0  # of a large message: which of its parts, from 0
+    parts: int = 1
+
+    @property
+    def delivery_class(self) -> DeliveryClass:
+        return class_of(self.runs[0].service)
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.payloads))
+
+
+def encode_body(body: UnitBody) -> bytes:
+    """Return the bytes of a body."""
+    return b"".join(
+        (
+            _HEAD.pack(body.part, body.parts, len(body.runs)),
+            *(_RUN.pack(*run) for run in body.runs),
+            *(_LENGTH.pack(len(payload)) for payload in body.payloads),
+            *body.payloads,
+        )
+    )
+
+
+def decode_body(data: bytes) -> UnitBody:
+    """Return the body that these bytes are; a WireError says why they are none."""
+    reader = ByteReader(data, 0, "the unit")
+    part, parts, count = reader.unpack(_HEAD)
+    if not count or part >= parts:
+        raise WireError("a unit without messages, or a part beyond the last")
+    runs = tuple(SessionRun(*reader.unpack(_RUN)) for _ in range(count))
+    messages = sum(run.messages for run in runs)
+    if not all(run.messages and run.first for run in runs) or messages > MESSAGES_MAX or (parts > 1 and messages != 1):
+        raise WireError("a unit whose messages cannot be counted")
+    if any(not Service.UNRELIABLE < run.service <= SERVICE_MAX for run in runs):
+        raise WireError("a service that does not exist")
+    if len({class_of(run.service) for run in runs}) != 1:
+        raise WireError("a unit of two classes")
+    lengths = reader.numbers(messages, "H")
+    payloads = tuple(reader.take(length) for length in lengths)
+    reader.end()
+    return UnitBody(runs, payloads, part, parts)
+
+
+@dataclass(slots=True)
+class Unit:
+    """A unit in its stream. Born ordered: its place never changes."""
+
+    rank: int  # of its source in the view
+    stamp: int  # the ring's timestamp and the place in the packet, in one number
+    previous: int | None  # stamp of the unit before it in its stream, 0: none; None: nobody here knows
+    originator: ProcessId
+    body: UnitBody
+    is_delivered: bool = field(default=False, compare=False)
+
+    @property
+    def place(self) -> Stamp:
+        return self.stamp, self.rank, 0
+
+    @property
+    def delivery_class(self) -> DeliveryClass:
+        return self.body.delivery_class
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether it is delivered in the order of all, and not before."""
+        return self.delivery_class >= DeliveryClass.AGREED
+
+    def sessions(self) -> Iterator[tuple[tuple[ProcessId, int], SessionRun]]:
+        """Yield each run with the session that it is of."""
+        for run in self.body.runs:
+            yield (self.originator, run.sender), run
+
+    def parcel(self, base: int, payloads: Sequence[bytes]) -> Parcel:
+        """Return the messages as they go up; `base` is the first number of the view."""
+        runs = self.body.runs
+        senders = [run.sender for run in runs for _ in range(run.messages)]
+        services = [run.service for run in runs for _ in range(run.messages)]
+        return self.stamp - base, self.originator, senders, services, payloads, len(payloads), self.rank * RANK_SLOTS

@@ -1,0 +1,69 @@
+"""When a site owes a promise or an acknowledgement to the others, as its representative sees it.
+
+A promise is owed while a unit that is ordered waits at or above what was promised last; an acknowledgement when all
+daemons of the site have a unit that was not acknowledged. Either is said at once, unless something was said less than
+δ ago; then when δ is over. Units themselves promise and acknowledge. Rising stamps alone owe nothing: an idle system is
+silent. Reliable and FIFO units ask for acknowledgements lazily, for the sake of memory.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from ordercast.model.ids import Instant
+from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.units import Unit
+
+NEVER = Instant((1 << 63) - 1)
+
+
+class Owing:
+    def __init__(self, config: SitesConfig, line: int) -> None:
+        self._config = config
+        self._told_line = line
+        self._told_aru = line
+        self._told_behind = False
+        self._said_at: Instant | None = None
+        self._asking = 0  # the highest stamp of an ordered unit of another site
+        self._urgent: list[int] = []  # stamps of ordered units that were not acknowledged, a heap
+        self._lazy: list[tuple[int, int]] = []  # of others, with their sizes, likewise
+        self._lazy_size = 0
+        self._lazy_since: Instant | None = None
+
+    def heed(self, unit: Unit, now: Instant, *, is_foreign: bool) -> None:
+        """Know of a unit on the tape."""
+        if not unit.is_ordered:
+            heapq.heappush(self._lazy, (unit.stamp, unit.body.size))
+            self._lazy_size += unit.body.size
+            if self._lazy_since is None:
+                self._lazy_since = now
+            return
+        heapq.heappush(self._urgent, unit.stamp)
+        if is_foreign:
+            self._asking = max(self._asking, unit.stamp)
+
+    def due(self, line: int, aru: int, is_behind: bool, now: Instant) -> Instant:
+        """Return when to speak; NEVER: nothing is owed."""
+        is_urgent = (self._asking >= self._told_line and line > self._told_line) or is_behind != self._told_behind
+        is_urgent = is_urgent or (bool(self._urgent) and self._urgent[0] < aru)
+        if is_urgent:
+            return now if self._said_at is None else max(now, Instant(self._said_at + self._config.delta_ns))
+        if self._lazy and self._lazy[0][0] < aru and self._lazy_since is not None:
+            if self._lazy_size >= self._config.lazy_bytes:
+                return now
+            return max(now, Instant(self._lazy_since + self._config.lazy_ns))
+        return NEVER
+
+    def said(self, line: int, aru: int, is_behind: bool, now: Instant | None) -> None:
+        """Know what was said: in an update, at this moment, or with a unit."""
+        self._told_line, self._told_aru = max(self._told_line, line), max(self._told_aru, aru)
+        if now is not None:
+            self._said_at, self._told_behind = now, is_behind
+        while self._urgent and self._urgent[0] < self._told_aru:
+            heapq.heappop(self._urgent)
+        while self._lazy and self._lazy[0][0] < self._told_aru:
+            self._lazy_size -= heapq.heappop(self._lazy)[1]
+        if not self._lazy:
+            self._lazy_since = None
+        elif now is not None:
+            self._lazy_since = now

@@ -1,0 +1,168 @@
+"""Trees, the outbox, updates, storage and greetings: the small parts of the sites engine."""
+
+from __future__ import annotations
+
+from ordercast.model.effects import Alarm, Effect, Endpoint, Persist, Unicast
+from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, NodeId, ProcessId
+from ordercast.model.service import Service
+from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.neighbours import Neighbours
+from ordercast.order.sites.outbox import WideOutbox
+from ordercast.order.sites.routes import children, reaches, tree_of, used_edges
+from ordercast.order.sites.storage import WideStorage
+from ordercast.order.sites.units import SessionRun, Unit, UnitBody
+from ordercast.order.sites.update import NEVER, Owing
+from ordercast.order.sites.views import Edge
+
+A, B = ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1)
+T0 = Instant(0)
+
+
+def test_trees_are_shortest_paths_by_directed_costs_with_ties_by_hops_and_rank() -> None:
+    square = (Edge(0, 1, 1, 1, (1, 1)), Edge(0, 2, 1, 1, (1, 1)), Edge(1, 3, 1, 1, (1, 1)), Edge(2, 3, 1, 1, (1, 1)))
+    assert tree_of(0, 4, square) == (None, 0, 0, 1)
+    assert tree_of(3, 4, square) == (1, 3, 3, None)
+    uneven = (*square[:2], Edge(1, 3, 5, 1, (1, 1)), square[3])
+    assert tree_of(0, 4, uneven) == (None, 0, 0, 2) and tree_of(3, 4, uneven) == (1, 3, 3, None)
+    assert children(tree_of(0, 4, uneven), 2) == (3,) and reaches(tree_of(0, 4, uneven), 2) == 0b1100
+    triangle = (Edge(0, 1, 2, 2, (1, 1)), Edge(0, 2, 1, 1, (1, 1)), Edge(1, 2, 1, 1, (1, 1)))
+    assert tree_of(0, 3, triangle) == (None, 0, 0)  # as far as over 2, and fewer hops
+    assert tree_of(0, 3, triangle[:1]) == (None, 0, None)
+    assert used_edges(3, (*triangle[1:], Edge(0, 1, 9, 9, (1, 1)))) == triangle[1:]
+
+
+def test_a_void_helping_is_sent_again_before_all_later_ones() -> None:
+    outbox = WideOutbox(200)
+    outbox.add([(0, Service.AGREED, b"a" * 150), (0, Service.AGREED, b"b" * 150), (1, Service.SAFE, b"c")])
+    first = outbox.next(b"1")
+    second = outbox.next(b"1")
+    assert first is not None and second is not None and second.body.runs == (SessionRun(0, 2, 1, Service.AGREED),)
+    outbox.seen(is_void=False)
+    assert outbox.next(b"2") is None  # the second is still under way
+    outbox.seen(is_void=True)
+    again = outbox.next(b"2")
+    assert again is not None and again.body.payloads == (b"b" * 150,) and again.body.runs[0].first == 1
+    last = outbox.next(b"2")
+    assert last is not None and last.body.payloads == (b"c",) and outbox.next(b"2") is None
+
+
+def test_a_large_message_whose_last_part_is_void_starts_over() -> None:
+    outbox = WideOutbox(100)
+    outbox.add([(5, Service.AGREED, bytes(200))])
+    parts = [outbox.next(b"1") for _ in range(3)]
+    assert [part and (part.body.part, part.body.parts) for part in parts] == [(0, 3), (1, 3), (2, 3)]
+    for is_void in (False, False, True):
+        outbox.seen(is_void=is_void)
+    begun = outbox.next(b"2")
+    assert begun is not None and begun.body.part == 0
+    outbox.seen(is_void=True)
+    again = outbox.next(b"3")
+    assert again is not None and again.body.part == 0 and again.body.runs[0].first == 1
+
+
+def unit(stamp: int, service: Service) -> Unit:
+    return Unit(1, stamp, 0, B, UnitBody((SessionRun(0, 1, 1, service),), (b"x",)))
+
+
+def test_an_update_is_owed_for_what_waits_and_for_what_is_here_and_not_for_rising_stamps() -> None:
+    owing = Owing(SitesConfig(delta_ns=100), 10)
+    assert owing.due(99, 10, False, T0) == NEVER
+    owing.heed(unit(50, Service.AGREED), T0, is_foreign=True)
+    assert owing.due(99, 10, False, T0) == T0
+    owing.said(99, 10, False, T0)
+    assert owing.due(200, 10, False, T0) == NEVER
+    assert owing.due(200, 51, False, Instant(30)) == 100  # δ after the last one
+    owing.said(200, 51, False, Instant(100))
+    assert owing.due(300, 300, False, Instant(400)) == NEVER
+
+
+def test_reliable_units_are_acknowledged_lazily() -> None:
+    owing = Owing(SitesConfig(delta_ns=0, lazy_ns=1000), 10)
+    owing.heed(unit(50, Service.RELIABLE), T0, is_foreign=True)
+    assert owing.due(99, 51, False, T0) == 1000
+    assert owing.due(99, 50, False, T0) == NEVER
+
+
+def test_a_disk_that_hangs_is_not_waited_for_without_end() -> None:
+    storage = WideStorage(100)
+    assert storage.start({}) == 4
+    (write,) = storage.want(4, T0)
+    assert isinstance(write, Persist) and not storage.has(4)
+    assert storage.wake(A, Instant(99)) == []
+    assert isinstance(storage.wake(A, Instant(100))[0], Alarm) and storage.has(4)
+    assert isinstance(storage.persisted(A)[0], Alarm) and not storage.is_without and storage.has(4)
+
+
+def sent(effects: list[Effect]) -> list[tuple[object, bytes]]:
+    return [(one.target, packet) for one in effects if isinstance(one, Unicast) for packet in one.packets]
+
+
+def exchange(one: Neighbours, other: Neighbours, packets: list[tuple[object, bytes]], now: Instant) -> None:
+    """Let two speak until both are silent."""
+    for _ in range(6):
+        answers = sent([effect for _, packet in packets for effect in other.receive(packet, now)[1]])
+        one, other, packets = other, one, answers
+    assert not packets, "greetings end"
+
+
+def pair() -> tuple[Neighbours, Neighbours]:
+    config = SitesConfig()
+    one = Neighbours(A, 0, [(NodeId(2), Endpoint("2", 0))], config, bytes(8))
+    other = Neighbours(B, 1, [(NodeId(1), Endpoint("1", 0))], config, bytes(8))
+    return one, other
+
+
+def test_two_representatives_find_each_other_and_begin_anew() -> None:
+    one, other = pair()
+    for each, me in ((one, A), (other, B)):
+        each.represent(me, T0)
+    exchange(one, other, sent(one.flush(T0)), T0)
+    first = one.up()[0]
+    assert first.peer == B and other.up()[0].tags == first.tags[::-1]
+    late = Instant(3_000 * MILLISECOND)
+    one.flush(late)  # silence: one end is through with it
+    assert not one.up() and [who for who, _ in one.failed] == [B]
+    exchange(one, other, sent(one._greet_all()), late)
+    second = one.up()[0]
+    assert second.tags != first.tags and other.up()[0].tags == second.tags[::-1]
+    assert [who for who, _ in other.failed] == [A]
+
+
+def test_who_was_not_up_keeps_its_tag_and_is_heard_again() -> None:
+    one, other = pair()
+    for each, me in ((one, A), (other, B)):
+        each.represent(me, T0)
+    (hello,) = sent(one.flush(T0))
+    answer = sent(other.receive(hello[1], T0)[1])
+    for _, packet in answer:
+        one.receive(packet, T0)  # up at one end, and the other never hears of it
+    late = Instant(3_000 * MILLISECOND)
+    one.flush(late)
+    exchange(one, other, sent(one._greet_all()), late)
+    assert one.up() and other.up()[0].tags == one.up()[0].tags[::-1]
+
+
+def test_a_restarted_process_is_found_again() -> None:
+    one, other = pair()
+    for each, me in ((one, A), (other, B)):
+        each.represent(me, T0)
+    exchange(one, other, sent(one.flush(T0)), T0)
+    late = Instant(3_000 * MILLISECOND)
+    one.flush(late)
+    again = Neighbours(ProcessId(B + 1), 1, [(NodeId(1), Endpoint("1", 0))], SitesConfig(), bytes(8))
+    again.represent(ProcessId(B + 1), late)
+    exchange(one, again, sent(one._greet_all()), late)
+    assert [link.peer for link in one.up()] == [B + 1] and again.up()[0].tags == one.up()[0].tags[::-1]
+    exchange(again, one, sent(again._greet_all()), late)
+    assert again.up()[0].tags == one.up()[0].tags[::-1]
+
+
+def test_who_does_not_represent_its_ring_refers_to_the_one_who_does() -> None:
+    one, other = pair()
+    one.represent(A, T0)
+    other.represent(ProcessId(5), T0)
+    ((target, packet),) = sent(one.flush(T0))
+    assert isinstance(target, Endpoint)
+    answers = sent(other.receive(packet, T0)[1])
+    assert answers and answers[0][0] == A
+    assert ConfigurationId(0, A) and not one.up()
