@@ -7,15 +7,15 @@ of a report) is kept there under the engine's name; a test sees that no engine l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import AlarmKind
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import ConfigurationId
 from ordercast.model.notes import Occurrence
-from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
+from ordercast.model.ids import MAIN, ConfigurationId
+from ordercast.model.promises import TOTALLY_ORDERED, GroupPromise, Promise, ReplicaPromise
 from ordercast.model.service import Service
 from ordercast.order.adaptive import promised as adaptive
 from ordercast.order.adaptive.config import AdaptiveConfig
@@ -27,6 +27,8 @@ from ordercast.order.engine import ObservedEngine
 from ordercast.order.gateways import promised as gateways
 from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.gateways.views import view_text
+from ordercast.order.layered import InnerRing
+from ordercast.order.links.config import NEAR
 from ordercast.order.membership.states import moves
 from ordercast.order.ring import promised as ring
 from ordercast.order.ring.config import RingConfig
@@ -34,6 +36,9 @@ from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.setup import ONE_DOMAIN, Setup
 from ordercast.order.traffic import Traffic
+from ordercast.order.tree import promised as tree
+from ordercast.order.tree.config import TreeConfig
+from ordercast.order.tree.node import CONTROL, TreeNode
 
 DEFAULT = "ring"
 
@@ -49,7 +54,7 @@ class EngineEntry:
     promises: frozenset[Promise]
     services: frozenset[Service]
     traffic: Traffic  # what its packets are
-    groups: frozenset[GroupPromise] = frozenset(GroupPromise)  # what named groups on it promise; none: it has none
+    groups: frozenset[GroupPromise] = TOTALLY_ORDERED  # what named groups on it promise; none: it has none
     replicas: frozenset[ReplicaPromise] = frozenset(ReplicaPromise)  # likewise, replicated state
 
     tables: Mapping[str, type[Any]] = field(default_factory=lambda: {"ring": RingConfig})  # of its configuration
@@ -95,6 +100,20 @@ def _adaptive(setup: Setup) -> ObservedEngine:
         beneath=setup.beneath,
         other_engines=setup.others,
     )
+
+
+def _tree(setup: Setup) -> ObservedEngine:
+    ring = RingNode(
+        setup.node,
+        setup.ring,
+        verbose=setup.verbose,
+        beneath=setup.beneath,
+        other_engines=setup.others,
+        engine=tree.ENGINE,
+    )
+    links = replace(NEAR, packet_size=setup.ring.packet_size_max, stall_ns=0)
+    control = InnerRing(ring, MAIN, CONTROL)
+    return TreeNode(setup.node, setup.ring, setup.tables["tree"], links, control, ring)
 
 
 ENGINES: dict[str, EngineEntry] = {
@@ -146,6 +165,24 @@ ENGINES: dict[str, EngineEntry] = {
             reasons=gateways.REASONS,
             occurrences=gateways.OCCURRENCES,
             alarms=gateways.ALARMS,
+        ),
+        EngineEntry(
+            "tree",
+            _tree,
+            "many small groups on many hosts; in the simulator",
+            "a message touches its members and those between them; a slow host delays its own groups only",
+            "no total order over all groups; agreed messages of a lost host may be ordered again; joins take two steps",
+            tree.PROMISED,
+            tree.SERVICES,
+            RING_TRAFFIC,
+            groups=tree.GROUPS,
+            tables={"ring": RingConfig, "tree": TreeConfig},
+            is_live=False,
+            has_links=True,
+            moves=moves.MOVES,
+            reasons=ring.REASONS,
+            occurrences=tree.OCCURRENCES,
+            alarms=ring.ALARMS,
         ),
         EngineEntry(
             "sequencer",

@@ -13,6 +13,7 @@ from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sizes import Sizes
+from ordercast.order.tree.config import TreeConfig
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.plot import Aim
 from ordercast.sim.topology import (
@@ -56,6 +57,8 @@ SIM_ADAPTIVE = AdaptiveConfig(
     adapt_ns=10 * MILLISECOND,
     gap_ns=20 * MILLISECOND,
 )
+
+SIM_TREE = TreeConfig(open_gap_ns=3 * MILLISECOND, channel_window=8_000, entry_window=16_000, source_window=4_000)
 
 # What engines cannot bear whose members never change.
 HARMFUL = (
@@ -105,9 +108,13 @@ class SimOptions:
     ring: RingConfig = SIM_RING  # the ring's timeouts and windows
     adaptive: AdaptiveConfig = SIM_ADAPTIVE  # slots, marks and adaptation of the adaptive engine
 
+    tree: TreeConfig = SIM_TREE  # windows and openings of the tree engine
+
     # What the applications do
     messages: int = 200  # submissions, spread over the time before the network heals, and some after
     rates: tuple[Rate, ...] = ()  # beside these, of the hosts named: so many per second, before the network heals
+    topics: tuple[tuple[int, ...], ...] = ()  # the hosts that want each of them; if any, messages go to some of them
+    topic_changes: int = 0  # how often a host begins or ceases to want a topic, before the network heals
     senders: int = 2  # clients per process
     size_min: int = STAMP_SIZE  # bytes of a message, uniform between
     size_max: int = 400
