@@ -47,6 +47,7 @@ from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
 from ordercast.sim.slot_swarm import with_slots
 from ordercast.sim.topology import Link
+from ordercast.sim.tree_swarm import with_trees
 from ordercast.sim.users import STRUCTURES
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
@@ -292,6 +293,8 @@ def _options_on(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
             raise UsageError(f"the engine {engine!r} has no groups, no replicas and one network: leave out the option")
         return calm_options(engine, seed)
     options = replace(options_of(seed, kind), engine=engine, poison=0.0)  # forgers know the packets of a ring
+    if engine == "tree":
+        return with_trees(options, seed)
     return with_slots(options, seed) if engine == "adaptive" else options
 
 

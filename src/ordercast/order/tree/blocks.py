@@ -2,7 +2,7 @@
 
     DATA      kind 1, birth 4, entry 8, channel number 4, rank: count 1, 4 each; then the cargo
     SOURCE    kind 1, birth 4, entry 8; then the cargo
-    cargo     originator 8, source number 8, sender 4, service 1, part 1, groups: count 1, 4 each;
+    cargo     originator 8, source number 8, epoch 4, sender 4, service 1, part 1, groups: count 1, 4 each;
               messages: count 2, length 4 each; payloads
     CLOSE     kind 1, birth 4
     DONE      kind 1, birth 4, count 8       all blocks up to this one are held by the child and those below it
@@ -29,7 +29,7 @@ from ordercast.wire.reader import ByteReader
 RANK_MAX: Final = 255  # processes between a root and a leaf
 GROUPS_MAX: Final = 255  # of one message
 PAYLOADS_MAX: Final = 0xFFFF
-SOURCE_BITS: Final = 35  # of the number in a position: source numbers are below, the birth is above
+SOURCE_BITS: Final = 35  # of the number in a position: source numbers are below, the epoch is above
 BIRTH_MAX: Final = (1 << 28) - 1
 
 Rank = tuple[int, ...]
@@ -38,7 +38,7 @@ Channel = tuple[ProcessId, Groups]  # of one birth: the entry, and where its mes
 
 _HEAD: Final = struct.Struct(">BI")
 _ENTRY: Final = struct.Struct(">Q")
-_CARGO: Final = struct.Struct(">QQIBBB")
+_CARGO: Final = struct.Struct(">QQIIBBB")
 _COUNT: Final = struct.Struct(">H")
 _NUMBER: Final = struct.Struct(">Q")
 _CHANNEL: Final = struct.Struct(">I")
@@ -69,6 +69,7 @@ class Cargo(NamedTuple):
 
     originator: ProcessId
     source: int  # rises with every cargo of a process's life
+    epoch: int  # the opening that was in effect at the source: by it the receivers are chosen
     sender: int
     service: int
     part: int  # what its payload is of a large message
@@ -146,16 +147,16 @@ Block = Ordered | Offer | Close | Count | Places | Numbers
 
 
 def encode_cargo(cargo: Cargo) -> bytes:
-    originator, source, sender, service, part, groups, payloads = cargo
-    head = _CARGO.pack(originator, source, sender, service, part, len(groups))
+    originator, source, epoch, sender, service, part, groups, payloads = cargo
+    head = _CARGO.pack(originator, source, epoch, sender, service, part, len(groups))
     lengths = struct.pack(f">{len(groups)}IH{len(payloads)}I", *groups, len(payloads), *map(len, payloads))
     return head + lengths + b"".join(payloads)
 
 
 def read_cargo(reader: ByteReader) -> Cargo:
-    originator, source, sender, service, part, count = reader.unpack(_CARGO)
+    originator, source, epoch, sender, service, part, count = reader.unpack(_CARGO)
     groups = reader.numbers(count, "I")
-    if service not in _SERVICES or part not in _PARTS or not 0 < source < 1 << SOURCE_BITS:
+    if service not in _SERVICES or part not in _PARTS or not 0 < source < 1 << SOURCE_BITS or epoch > BIRTH_MAX:
         raise WireError("a cargo that cannot be")
     if any(one >= other for one, other in zip(groups, groups[1:], strict=False)):
         raise WireError("groups that do not ascend")
@@ -164,7 +165,7 @@ def read_cargo(reader: ByteReader) -> Cargo:
         raise WireError("a cargo without messages, or with more than it has bytes")
     lengths = reader.numbers(messages, "I")
     payloads = tuple(reader.take(length) for length in lengths)
-    return Cargo(ProcessId(originator), source, sender, service, part, groups, payloads)
+    return Cargo(ProcessId(originator), source, epoch, sender, service, part, groups, payloads)
 
 
 _SERVICES = frozenset(map(int, Service))

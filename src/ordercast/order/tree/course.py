@@ -38,7 +38,7 @@ from ordercast.order.tree.forest import Forest, Tree, digest_of
 from ordercast.order.tree.graph import Memberships, NoGraph
 from ordercast.order.tree.offers import Offers
 from ordercast.order.tree.reports import ACTUAL, NOTHING_DELIVERED, Order
-from ordercast.order.tree.source import Source
+from ordercast.order.tree.source import Source, Turn
 from ordercast.order.tree.stream import BadBlock, Stream
 
 KEPT = 2  # openings after which a tree that has closed is forgotten
@@ -231,7 +231,7 @@ class Course:
 
     def leftover(self) -> Iterator[Effect]:
         """Pass up what no opening has come for: the configuration has ended."""
-        wants = wants_of(self.directory_through(self.index), self.me)
+        wants = wants_of(self.directory, self.me)
         for item in self.unopened:
             if isinstance(item.control, Everywhere):
                 yield from self._everywhere_if_wanted(item, wants)
@@ -314,6 +314,13 @@ class Course:
         else:
             self.to_send.append((offer.entry, encode_offer(offer)))
 
+    def is_shut(self, turn: Turn) -> bool:
+        """Whether what is to be sent next would enter here, where the tree has closed."""
+        stream, tree = self.stream, turn.tree
+        if tree is None or turn.entry != self.me:
+            return False
+        return stream is None or stream.birth != tree.birth or stream.is_closed
+
     def enter(self) -> None:
         """Let enter what may."""
         stream = self.stream
@@ -354,7 +361,7 @@ class Course:
             return
         for ordered in stream.deliverable():
             self.delivered = ordered.birth, ordered.rank, ACTUAL, 0
-            effect = self.delivering.cargo(ordered.birth, ordered.cargo)
+            effect = self.delivering.cargo(ordered.cargo)
             if effect is not None:
                 yield effect
 

@@ -33,7 +33,7 @@ class Delivering:
         self.large = LargeMessages()
         return cut
 
-    def cargo(self, birth: int, cargo: Cargo) -> Deliver | None:
+    def cargo(self, cargo: Cargo) -> Deliver | None:
         key = cargo.originator, cargo.sender
         if cargo.source <= self._last.get(key, 0):
             self.dropped += 1
@@ -44,7 +44,7 @@ class Delivering:
             if len(self._last) > SENDERS_MAX:
                 del self._last[next(iter(self._last))]
         each = len(cargo.payloads)
-        number, senders, services = birth << SOURCE_BITS | cargo.source, (cargo.sender,) * each, (cargo.service,) * each
+        number, senders, services = cargo.epoch << SOURCE_BITS | cargo.source, (cargo.sender,) * each, (cargo.service,) * each
         parcel = number, cargo.originator, senders, services, cargo.payloads, each, 0
         parcels: list[Parcel] = [parcel]
         if cargo.part != Part.WHOLE:

@@ -196,14 +196,11 @@ class TreeNode:
             self._course.check_invariants()
             self._bundle.check_invariants()
 
-    @property
-    def _source(self) -> Source:
-        return self._course_now.source
-
     # Inputs
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         self._me = process_id_from(self._node, incarnation)
+        self._source = Source(self._me, self._link_config.body_max - CARGO_SIZE, self._config.source_window)
         kept = {f"{CONTROL}.{key}": value for key, value in stored.items()}
         return self._go_on(self._control.start(kept, incarnation, now), now)
 
@@ -322,8 +319,8 @@ class TreeNode:
             return
         self._is_regular = True
         if self._course is None:
-            source = Source(self._me, self._link_config.body_max - CARGO_SIZE, self._config.source_window)
-            self._course = Course(self._me, configuration, self._config, source, Delivering(configuration.id))
+            delivering = Delivering(configuration.id)
+            self._course = Course(self._me, configuration, self._config, self._source, delivering)
             yield from self._begin(configuration, ())
             return
         came = {} if self._exchange is None else self._exchange.came
@@ -455,9 +452,9 @@ class TreeNode:
     def _send(self, course: Course) -> None:
         """Send what the users of this process have waiting."""
         source = course.source
-        while (turn := source.next(course.forest)) is not None:
+        while (turn := source.next(course.forest)) is not None and not course.is_shut(turn):
             if turn.tree is not None:
-                course.offer(source.offered(turn))
+                course.offer(source.offered(turn, course.opened))
                 course.enter()
                 continue
             wish = turn.wish
@@ -476,6 +473,9 @@ class TreeNode:
     def _told(self, now: Instant) -> list[Effect]:
         """Say on the control stream what there is to say."""
         effects: list[Effect] = []
+        if self._has_left:  # others wait for what is not said until it is out
+            self._own.clear()
+            return effects
         users, self._users = self._users, []
         if users:
             effects += self._taken(self._control.submit(users, now), now)
@@ -507,12 +507,14 @@ class TreeNode:
         if not self._is_leaving or self._has_left or course is None or self._exchange is not None:
             return []
         stream = course.stream
-        if not self._source.is_empty or course.boundaries or (stream is not None and stream.queue):
+        is_done = self._source.is_empty and not course.boundaries and not (stream is not None and stream.queue)
+        if not is_done or not self._observed.is_ready or self._own or course.is_frozen:
             return []
         self._has_left = True
         return self._taken(self._control.leave(now), now)
 
     _me: ProcessId
+    _source: Source
 
 
 def _finished(exchange: Exchange, transitional: Configuration) -> Iterator[Effect]:
@@ -539,7 +541,7 @@ def _finished(exchange: Exchange, transitional: Configuration) -> Iterator[Effec
         yield from openings(birth)
         if not exchange.is_before_signal(mark):
             yield from signal()
-        effect = delivering.cargo(birth, cargo)
+        effect = delivering.cargo(cargo)
         if effect is not None:
             yield effect
     yield from openings(None)

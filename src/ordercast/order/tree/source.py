@@ -129,8 +129,8 @@ class Source:
         if len(trees) > 1:
             return None if self._unordered else Turn(self._in_one_piece(wish))
         tree = trees[0] if trees else forest.of(self.me)
-        if tree is None:
-            return None
+        if tree is None or (self.sent and not trees):
+            return None  # what is for nobody enters here, and must not overtake what has not come back
         wish = self._cut(wish)
         entry = self._entry(wish, tree) if trees else self.me
         if any((one.offer.birth, one.offer.entry) != (tree.birth, entry) for one in self.unordered):
@@ -175,7 +175,7 @@ class Source:
         self.entry_raised += entry != own
         return entry
 
-    def offered(self, turn: Turn) -> Offer:
+    def offered(self, turn: Turn, epoch: int) -> Offer:
         """The first that waits is sent to its entry."""
         wish, tree, entry = turn
         assert tree is not None and entry is not None and self.waiting[0] is wish
@@ -184,7 +184,7 @@ class Source:
             self._number += 1
             wish.source = self._number
         groups = tree.places(wish.destinations)
-        cargo = Cargo(self.me, wish.source, wish.sender, wish.service, wish.part, groups, wish.payloads)
+        cargo = Cargo(self.me, wish.source, epoch, wish.sender, wish.service, wish.part, groups, wish.payloads)
         offer = Offer(tree.birth, entry, cargo)
         self.sent[wish.source] = Sent(wish, offer)
         self._unordered += 1
