@@ -47,11 +47,11 @@ class MultipleGroupOrder(Checker):
                         yield self.witness(f"has the position of another: {place_text(place)}", life.process, number)
 
     def _safe_again(self) -> Iterator[Witness]:
-        """Safe messages of a regular configuration that were delivered in another as well."""
+        """Safe messages of a regular configuration that were delivered in a later one as well."""
         services, homes = self.history.columns.services, self.history.homes_of_all()
         for life in self.history.lives():
             for stay in life.stays:
                 for number in stay.numbers if stay.is_regular else ():
-                    if services[number] >= Service.SAFE and len(homes[number]) > 1:
-                        what = "delivered as safe, and in another configuration as well"
+                    if services[number] >= Service.SAFE and max(homes[number]) > stay.home:
+                        what = "delivered as safe, and in a later configuration as well"
                         yield self.witness(what, life.process, number, stay.id)

@@ -76,6 +76,7 @@ class Course:
         self.forest_ahead = Forest()  # likewise
         self.forest = Forest()  # of the last opening that took effect here
         self.opened = 0  # its number
+        self.wants: tuple[str, ...] = ()  # what is wanted here, by it
         self.ordered = 0  # the number of the last one that was ordered
         self.index = 0  # control messages that were ordered
         self.unopened: deque[Item] = deque()  # those that no opening is for
@@ -194,28 +195,29 @@ class Course:
         yield from self._open(boundary)
 
     def _open(self, boundary: Boundary) -> Iterator[Effect]:
-        self.opened = boundary.opening.number
-        self.forest = boundary.forest
-        wants = wants_of(boundary.directory, self.me)
-        yield Record(Opened(self.configuration.id, self.opened, wants))
         for item in boundary.items:
             if isinstance(item.control, Everywhere):
-                yield from self._everywhere_if_wanted(item, wants)
+                yield from self._everywhere_if_wanted(item)
+        self.opened = boundary.opening.number
+        self.forest = boundary.forest
+        self.wants = wants_of(boundary.directory, self.me)
+        yield Record(Opened(self.configuration.id, self.opened, self.wants))
         if self.stream is None and (tree := self.forest.of(self.me)) is not None:
             self.stream = Stream(self.me, tree)
-        if new := tuple(name for name in wants if name not in self._told):
+        if new := tuple(name for name in self.wants if name not in self._told):
             yield Subscribed(new)
-        self._told = set(wants)
+        self._told = set(self.wants)
         for birth in [birth for birth in self.trees if birth < self.opened - KEPT and not self._is_used(birth)]:
             del self.trees[birth]
 
     def _is_used(self, birth: int) -> bool:
         return birth in self.closing or any(tree.birth == birth for tree in self.forest.trees.values())
 
-    def _everywhere_if_wanted(self, item: Item, wants: tuple[str, ...]) -> Iterator[Effect]:
+    def _everywhere_if_wanted(self, item: Item) -> Iterator[Effect]:
+        """Pass up a message, if it is wanted in the epoch that ends with the opening that it waited for."""
         assert isinstance(item.control, Everywhere)
         groups = item.control.groups
-        if not groups or not set(groups).isdisjoint(wants):
+        if not groups or not set(groups).isdisjoint(self.wants):
             yield from self._everywhere(item)
         elif item.originator == self.me:
             self.source.in_effect(len(item.control.data))
@@ -231,10 +233,9 @@ class Course:
 
     def leftover(self) -> Iterator[Effect]:
         """Pass up what no opening has come for: the configuration has ended."""
-        wants = wants_of(self.directory, self.me)
         for item in self.unopened:
             if isinstance(item.control, Everywhere):
-                yield from self._everywhere_if_wanted(item, wants)
+                yield from self._everywhere_if_wanted(item)
         self.unopened.clear()
 
     @property

@@ -1,14 +1,14 @@
 """The end of a configuration: those who come along tell each other what they hold, and deliver the same.
 
-Everybody reports on the new configuration of the control stream. With all reports of those who came along, all compute
-the same plan; what somebody is owed and lacks is sent again, safe. When the control stream has delivered the last of
+Everybody reports on the new configuration of the control stream. With all reports, those who come from the same
+configuration compute the same plan; what one of them is owed and lacks is sent again, safe. When the control stream has delivered the last of
 it in its *regular* configuration, everybody sorts what it is owed and delivers it. If that configuration ends before,
 what came counts as held, and all begins again with those who are left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.tree.blocks import Cargo, Ordered
@@ -29,10 +29,10 @@ Owed = tuple[Order, Mark | None, int, Cargo]  # its place, its mark if the plan 
 
 
 class Exchange:
-    def __init__(self, course: Course, candidates: frozenset[ProcessId], came: Mapping[Identity, Recovered]) -> None:
-        """`candidates` came along on the control stream; `came`: what an exchange that failed has brought."""
+    def __init__(self, course: Course, members: Iterable[ProcessId], came: Mapping[Identity, Recovered]) -> None:
+        """`members`: of the new configuration; `came`: what an exchange that failed has brought."""
         self.course = course
-        self.candidates = candidates
+        self._members = frozenset(members)
         self.came = dict(came)
         self.plan: Plan | None = None
         self.companions: tuple[ProcessId, ...] = ()
@@ -87,10 +87,10 @@ class Exchange:
 
     def report(self, process: ProcessId, report: Report) -> list[Recovered]:
         """Take a report; return what this process has to send again, once all are here."""
-        if process not in self.candidates or self.plan is not None:
+        if process not in self._members or self.plan is not None:
             return []
         self._reports[process] = report
-        if not self.candidates <= self._reports.keys():
+        if not self._members <= self._reports.keys():
             return []
         along = {one: known for one, known in self._reports.items() if known.installed == self.installed}
         self.companions = tuple(sorted(along))
@@ -125,6 +125,10 @@ class Exchange:
         assert self.plan is not None
         course, counts = self.course, dict(self.mine.counts)
         found: dict[Identity, Owed] = {}
+        for identity, mark in self.plan.marks.items():
+            sent = course.source.sent.get(identity[1]) if identity[0] == course.me else None
+            if sent is not None and course.me in self.receivers(mark) and lacks(self.mine, counts, mark):
+                found[identity] = mark.order, mark, mark.birth, sent.offer.cargo
         for identity, one in self.came.items():
             if course.me in self.receivers(one.mark) and lacks(self.mine, counts, one.mark):
                 found[identity] = one.mark.order, one.mark, one.mark.birth, one.cargo

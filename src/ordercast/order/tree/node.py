@@ -95,7 +95,6 @@ class TreeNode:
         self._exchange: Exchange | None = None
         self._next: Configuration | None = None  # of the control stream, while the exchange lasts
         self._ahead: list[tuple[ProcessId, int, int, bytes]] = []  # what it has brought meanwhile
-        self._candidates: frozenset[ProcessId] = frozenset()
         self._is_regular = True  # the control stream is in a regular configuration
         self._bundle: Bundle | None = None
         self._manager = Manager(config)
@@ -329,13 +328,10 @@ class TreeNode:
                 Occurrence.TREE_EXCHANGE_INTERRUPTED if self._exchange.plan is None else Occurrence.TREE_RECOVERY_INTERRUPTED
             )
             self._ahead.clear()
-        else:
-            self._candidates = frozenset(self._course.configuration.members)
-        self._candidates &= frozenset(configuration.transitional)
         self._own.clear()
         self._bundle = None
         self._next = configuration
-        self._exchange = Exchange(self._course, self._candidates, came)
+        self._exchange = Exchange(self._course, configuration.members, came)
         self._own.append((encode_report(self._exchange.mine), Service.SAFE))
 
     def _complete(self) -> Iterator[Effect]:
