@@ -153,6 +153,7 @@ class Occurrence(Enum):
     TREE_IMPLIED = "message implied by a later one"
     TREE_ORDERED_AGAIN = "message ordered again in a later configuration"
     TREE_DROPPED_AGAIN = "message that was ordered again dropped where it had been delivered"
+    TREE_SENT_AGAIN = "messages of an ended configuration sent to those who lack them"
     TREE_EXCHANGE_INTERRUPTED = "exchange of reports interrupted"
     TREE_RECOVERY_INTERRUPTED = "recovery of messages interrupted"
     TREE_MANAGER_LOST = "manager lost in a change of the forest"

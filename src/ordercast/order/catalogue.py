@@ -15,7 +15,7 @@ from ordercast.model.effects import AlarmKind
 from ordercast.model.errors import UsageError
 from ordercast.model.notes import Occurrence
 from ordercast.model.ids import MAIN, ConfigurationId
-from ordercast.model.promises import TOTALLY_ORDERED, GroupPromise, Promise, ReplicaPromise
+from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.model.service import Service
 from ordercast.order.adaptive import promised as adaptive
 from ordercast.order.adaptive.config import AdaptiveConfig
@@ -54,7 +54,7 @@ class EngineEntry:
     promises: frozenset[Promise]
     services: frozenset[Service]
     traffic: Traffic  # what its packets are
-    groups: frozenset[GroupPromise] = TOTALLY_ORDERED  # what named groups on it promise; none: it has none
+    groups: frozenset[GroupPromise] = frozenset(GroupPromise)  # what named groups on it promise; none: it has none
     replicas: frozenset[ReplicaPromise] = frozenset(ReplicaPromise)  # likewise, replicated state
 
     tables: Mapping[str, type[Any]] = field(default_factory=lambda: {"ring": RingConfig})  # of its configuration
@@ -175,7 +175,8 @@ ENGINES: dict[str, EngineEntry] = {
             tree.PROMISED,
             tree.SERVICES,
             RING_TRAFFIC,
-            groups=tree.GROUPS,
+            groups=frozenset(),
+            replicas=frozenset(),
             tables={"ring": RingConfig, "tree": TreeConfig},
             is_live=False,
             has_links=True,

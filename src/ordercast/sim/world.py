@@ -53,7 +53,12 @@ EVENTS_MAX = 3_000_000  # a run that needs more is stuck; larger clusters have a
 HOSTS = 65
 CHECK_INTERVAL_NS = 10_000_000
 AMBUSH_PROBABILITY = 0.3
-MOMENTS = (Occurrence.PROMISE_MADE, Occurrence.NETWORK_MARKED, Occurrence.NETWORK_SPOKEN)  # for ambushes
+MOMENTS = (  # for ambushes
+    Occurrence.PROMISE_MADE,
+    Occurrence.NETWORK_MARKED,
+    Occurrence.NETWORK_SPOKEN,
+    Occurrence.TREE_SENT_AGAIN,
+)
 TOP_UP_NS = 500_000
 RUSH_NS = 4_000_000
 

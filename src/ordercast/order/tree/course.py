@@ -8,7 +8,7 @@ opening is for takes effect, and the new tree is open at once.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -96,6 +96,7 @@ class Course:
         self._answers: dict[tuple[ProcessId, int], list[Place]] = {}  # ORDERED, by source and birth
         self._known: dict[tuple[ProcessId, int], list[int]] = {}  # likewise, by entry
         self._told: set[str] = set()  # groups that were told to be in force
+        self.happened: Counter[Occurrence] = Counter()  # since somebody asked
 
     # The control stream
 
@@ -264,6 +265,8 @@ class Course:
             if process != stream.parent:
                 raise BadBlock("the end is told by a stranger")
             self._close_came.add(block.birth)
+            is_known = any(stream.tree.id in boundary.opening.closing for boundary in self.boundaries)
+            self.happened[Occurrence.TREE_CLOSE_AWAITED_CONTROL] += not is_known
         elif isinstance(block, Count):
             if block.birth not in self.closing and (self.stream is None or block.birth < self.stream.birth):
                 return  # all of it was done, and safe
@@ -300,7 +303,7 @@ class Course:
     def _numbers(self, block: Numbers, process: ProcessId) -> None:
         for number in block.sources:
             if block.kind is BlockKind.REFUSED:
-                self.source.refuse(number)
+                self.happened[Occurrence.TREE_REFUSED] += self.source.refuse(number)
             elif block.kind is BlockKind.STABLE:
                 self.source.stable(number)
             else:
@@ -310,6 +313,11 @@ class Course:
 
     def offer(self, offer: Offer) -> None:
         """Send a cargo to its entry."""
+        groups, tree = offer.cargo.groups, self.forest.of(offer.entry)
+        assert tree is not None
+        self.happened[Occurrence.TREE_NOBODY] += not groups
+        self.happened[Occurrence.TREE_TWO_GROUPS] += len(groups) > 1
+        self.happened[Occurrence.TREE_SENDER_OUTSIDE] += bool(groups) and self.me not in tree.receivers(groups)
         if offer.entry == self.me:
             self.offers.add(offer.cargo)
         else:
@@ -365,6 +373,7 @@ class Course:
             effect = self.delivering.cargo(ordered.cargo)
             if effect is not None:
                 yield effect
+        self.happened[Occurrence.TREE_BEHIND_SAFE] += len(stream.queue) > 1
 
     def flush(self) -> list[tuple[ProcessId, bytes]]:
         """Return what goes out on links."""
@@ -394,14 +403,19 @@ class Course:
 
     def occurrences(self) -> Iterator[Effect]:
         """Tell what has happened since this was asked last."""
-        source, offers = self.source, self.offers
-        counts = {
-            Occurrence.TREE_ENTRY_RAISED: source.entry_raised,
-            Occurrence.TREE_ENTRY_AWAITED: source.entry_waited,
-            Occurrence.TREE_WINDOW_FULL: offers.held_back,
-            Occurrence.TREE_HELD_BY_APPLICATION: offers.held_by_application,
-        }
+        source, offers, delivering = self.source, self.offers, self.delivering
+        counts = self.happened + Counter(
+            {
+                Occurrence.TREE_ENTRY_RAISED: source.entry_raised,
+                Occurrence.TREE_ENTRY_AWAITED: source.entry_waited,
+                Occurrence.TREE_WINDOW_FULL: offers.held_back,
+                Occurrence.TREE_HELD_BY_APPLICATION: offers.held_by_application,
+                Occurrence.TREE_DROPPED_AGAIN: delivering.dropped,
+            }
+        )
         source.entry_raised = source.entry_waited = offers.held_back = offers.held_by_application = 0
+        delivering.dropped = 0
+        self.happened.clear()
         yield from (Record(Occurred(what, count)) for what, count in counts.items() if count)
 
     def check_invariants(self) -> None:

@@ -89,7 +89,7 @@ class TreeNode:
         self._link_config = links
         self._control = control
         self._observed = observed
-        self.promises = Promises(ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS)
+        self.promises = Promises(ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS, replicas=frozenset())
         self._cluster = cluster_id_from(sizes.cluster, ENGINE)
         self._course: Course | None = None
         self._exchange: Exchange | None = None
@@ -234,7 +234,7 @@ class TreeNode:
                         bundle.receive(data[at : at + size], now)
                     except WireError as error:
                         effects.append(Record(PacketDropped(str(error))))
-        return effects + self._go_on([], now)
+        return self._go_on([], now, effects)
 
     def persisted(self, key: str, now: Instant) -> list[Effect]:
         return self._go_on(self._control.persisted(f"{CONTROL}.{key}", now), now)
@@ -297,6 +297,8 @@ class TreeNode:
         if isinstance(control, Report):
             if self._exchange is not None and self._is_regular:
                 again = self._exchange.report(originator, control)
+                if again:
+                    yield _note(Occurrence.TREE_SENT_AGAIN, len(again))
                 self._own.extend((encode_recovered(one), Service.SAFE) for one in again)
                 yield from self._complete()
         elif isinstance(control, Recovered):
@@ -342,6 +344,8 @@ class TreeNode:
         assert exchange.plan is not None
         yield from self._recovery_notes(exchange)
         old, along = course.configuration, exchange.companions
+        if old.members[0] not in along and (course.boundaries or course.unclosed or course.unopened):
+            yield _note(Occurrence.TREE_MANAGER_LOST)
         id = ConfigurationId(following.id.seq - 2, along[0])
         place = Position(old.id, POSITION_NUMBER_MAX, SLOT_MAX)
         transitional = Configuration(
@@ -387,9 +391,9 @@ class TreeNode:
 
     # What comes of an input
 
-    def _go_on(self, effects: list[Effect], now: Instant) -> list[Effect]:
+    def _go_on(self, effects: list[Effect], now: Instant, before: Sequence[Effect] = ()) -> list[Effect]:
         """Let everything go on that can, until nothing more comes of it."""
-        onward = self._taken(effects, now)
+        onward = [*before, *self._taken(effects, now)]
         is_moving = True
         while is_moving:
             onward += self._flow(now)
@@ -439,6 +443,7 @@ class TreeNode:
             blocks = bundle.inbound[process]
             while blocks:
                 if course.must_wait(blocks[0]):
+                    course.happened[Occurrence.TREE_BEFORE_BIRTH] += 1
                     break
                 try:
                     course.take(blocks.popleft(), process)
@@ -456,6 +461,7 @@ class TreeNode:
             wish = turn.wish
             if not course.is_introduced or not self._fits(wish.cost + self._sizes.queue_size_max // SPARE):
                 return
+            course.happened[Occurrence.TREE_SEVERAL_TREES] += bool(wish.destinations)
             source.submitted(turn)
             for payload in wish.payloads:
                 groups = wish.destinations
@@ -507,7 +513,8 @@ class TreeNode:
         if not is_done or not self._observed.is_ready or self._own or course.is_frozen:
             return []
         self._has_left = True
-        return self._taken(self._control.leave(now), now)
+        notes = [_note(Occurrence.TREE_INTERIOR_LEFT)] if stream is not None and stream.edges else []
+        return notes + self._taken(self._control.leave(now), now)
 
     _me: ProcessId
     _source: Source
