@@ -12,13 +12,15 @@ The thesis' properties: PG1, one entry of each group, and PG2, one way from the 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from typing import Self
 
 from ordercast.model.ids import ProcessId
 
 Memberships = Mapping[str, frozenset[ProcessId]]  # group -> its members
 Parents = Mapping[ProcessId, ProcessId | None]  # process -> its parent; None: it is a root
 Routes = Mapping[ProcessId, tuple[ProcessId, ...]]  # process -> the children that it passes a message on to
+CHECKED_AT_ONCE = 2_000  # groups
 
 
 class NoGraph(ValueError):
@@ -30,13 +32,31 @@ class Graph:
 
     __slots__ = ("_children", "_depths", "_entries", "_roots", "groups", "parents")
 
+    parents: Parents
+    groups: Memberships
+
     def __init__(self, parents: Parents, groups: Memberships) -> None:
         """Check that it is a forest with a common ancestor of each group (PG1, PG2); raises `NoGraph`."""
-        self.parents: Parents = dict(parents)
-        self.groups: Memberships = dict(groups)
+        for _ in self._prepared(parents, groups):
+            pass
+
+    @classmethod
+    def in_slices(cls, parents: Parents, groups: Memberships) -> Generator[None, None, Self]:
+        """Make a graph with stops between, for thousands of groups."""
+        graph = cls.__new__(cls)
+        yield from graph._prepared(parents, groups)
+        return graph
+
+    def _prepared(self, parents: Parents, groups: Memberships) -> Generator[None]:
+        self.parents, self.groups = dict(parents), dict(groups)
+        self._entries: dict[str, ProcessId] = {}  # as they are asked for
         self._children = _children_of(self.parents)
+        yield
         self._depths, self._roots = _walked(self.parents, self._children)
-        self._entries = {group: self._entry_of_group(group, members) for group, members in self.groups.items()}
+        for place, (group, members) in enumerate(self.groups.items()):
+            self._check(group, members)
+            if place % CHECKED_AT_ONCE == 0:
+                yield
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and (self.parents, self.groups) == (other.parents, other.groups)
@@ -102,11 +122,16 @@ class Graph:
 
     def entry(self, group: str) -> ProcessId:
         """Return where a group's messages enter: the lowest common ancestor of its members."""
-        return self._entries[group]
+        found = self._entries.get(group)
+        if found is None:
+            found = self.common_ancestor(self.groups[group])
+            assert found is not None, "every group has a common ancestor"
+            self._entries[group] = found
+        return found
 
     def footprint(self, group: str) -> frozenset[ProcessId]:
         """Return the processes that a group's messages visit."""
-        return self.below(self._entries[group], self.groups[group])
+        return self.below(self.entry(group), self.groups[group])
 
     def extra(self, group: str) -> frozenset[ProcessId]:
         """Return the processes that a group's messages visit though they are no members: none, by PG4."""
@@ -114,21 +139,22 @@ class Graph:
 
     def has_own_entry(self, group: str) -> bool:
         """Tell whether the entry of a group is one of its members (PG3)."""
-        return self._entries[group] in self.groups[group]
+        return self.entry(group) in self.groups[group]
 
     def height(self, group: str) -> int:
         """Return how many edges below the entry the furthest member is."""
-        return max(self._depths[member] for member in self.groups[group]) - self._depths[self._entries[group]]
+        return max(self._depths[member] for member in self.groups[group]) - self._depths[self.entry(group)]
 
-    def _entry_of_group(self, group: str, members: frozenset[ProcessId]) -> ProcessId:
+    def _check(self, group: str, members: frozenset[ProcessId]) -> None:
+        """Refuse a group without a common ancestor. In a forest that is one whose members are in several trees."""
         if not members:
             raise NoGraph(f"group {group!r} has no members")
-        if missing := sorted(members - self.parents.keys()):
-            raise NoGraph(f"{missing[0]}, a member of {group!r}, is not in the forest")
-        entry = self.common_ancestor(members)
-        if entry is None:
+        roots = set(map(self._roots.get, members))
+        if None in roots:
+            missing = min(members - self.parents.keys())
+            raise NoGraph(f"{missing}, a member of {group!r}, is not in the forest")
+        if len(roots) > 1:
             raise NoGraph(f"the members of {group!r} are in several trees")
-        return entry
 
     def _meeting(self, one: ProcessId, other: ProcessId) -> ProcessId | None:
         """Return the lowest common ancestor of two."""

@@ -10,13 +10,14 @@ Recursion goes over a stack of its own, for such a chain is as deep as there are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
 
 from ordercast.model.ids import ProcessId
 from ordercast.model.rng import Rng
-from ordercast.order.tree.builders.base import Given
-from ordercast.order.tree.graph import Memberships, Parents
+from ordercast.order.tree.builders.base import Slices
+from ordercast.order.tree.given import Given
+from ordercast.order.tree.graph import Memberships
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,15 @@ class Growth:
         """Return in how many groups without an entry a process is."""
         return len(self._left[process])
 
-    def forest(self) -> Parents:
+    def forest(self) -> Slices:
         while candidates := [process for process, groups in self._left.items() if groups]:
-            self._grow(self._choose_root(self, candidates))
+            yield from self._grow(self._choose_root(self, candidates))
         return self._parents
 
-    def _grow(self, root: ProcessId) -> None:
+    def _grow(self, root: ProcessId) -> Generator[None]:
         todo: list[tuple[ProcessId, ProcessId | None]] = [(root, None)]
         while todo:
+            yield
             subroot, parent = todo.pop()
             self._parents[subroot] = parent
             intersecters = self._enter_groups(subroot)
@@ -105,12 +107,12 @@ def _frequent(growth: Growth, candidates: Collection[ProcessId]) -> ProcessId:
     return min(candidates, key=lambda process: (-growth.frequency(process), process))
 
 
-def heuristic_1(groups: Memberships, given: Given) -> Parents:
+def heuristic_1(groups: Memberships, given: Given) -> Slices:
     """Hang each partition by the intersecter that is in most of its groups."""
     return Growth(groups, lambda growth, partition: _frequent(growth, partition.intersecters), _frequent).forest()
 
 
-def heuristic_2(groups: Memberships, given: Given) -> Parents:
+def heuristic_2(groups: Memberships, given: Given) -> Slices:
     """Choose as Heuristic I, and of several the nearest."""
 
     def choose(growth: Growth, partition: Partition) -> ProcessId:
@@ -122,7 +124,7 @@ def heuristic_2(groups: Memberships, given: Given) -> Parents:
     return Growth(groups, choose, _frequent).forest()
 
 
-def heuristic_3(groups: Memberships, given: Given) -> Parents:
+def heuristic_3(groups: Memberships, given: Given) -> Slices:
     """Hang each partition by the nearest of all who are in it; of several by an intersecter in most of its groups."""
 
     def choose(growth: Growth, partition: Partition) -> ProcessId:
@@ -136,7 +138,7 @@ def _nearness(growth: Growth, partition: Partition, site: ProcessId, given: Give
     return distance, site not in partition.intersecters, -growth.frequency(site), site
 
 
-def random_tree(groups: Memberships, given: Given) -> Parents:
+def random_tree(groups: Memberships, given: Given) -> Slices:
     """Choose roots and children at random; without randomness the lowest."""
 
     def choose(growth: Growth, partition: Partition) -> ProcessId:
