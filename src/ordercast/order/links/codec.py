@@ -27,7 +27,7 @@ from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.head import HEAD, HEAD_SIZE, OPENING
 from ordercast.wire.reader import ByteReader
 
-HORIZON: Final = 1 << 16  # numbers above aru that can be true; what lies beyond is damaged
+HORIZON: Final = 0xFFFF  # numbers above aru that can be true; what lies beyond is damaged
 RANGES_MAX: Final = 64  # missing ranges in one packet
 BEYOND_MAX: Final = 0xFFFF
 STAMP_MASK: Final = 0xFFFF_FFFF

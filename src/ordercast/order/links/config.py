@@ -28,6 +28,7 @@ class LinkConfig:
     tail_ns: int = 25 * MILLISECOND  # the other side is told of the last packet when it has not acknowledged it by then
     tail_max_ns: int = 25 * MILLISECOND  # again and again, the time doubling up to this
 
+    round_trip_ns: int = 200 * MILLISECOND  # until a packet has shown what it is
     nack_share: int = 8  # what is missing is asked for after the round trip divided by this,
     nack_min_ns: int = 2 * MILLISECOND  # but not sooner,
     nack_max_ns: int = 20 * MILLISECOND  # and, however much the path reorders, not later
@@ -45,8 +46,8 @@ class LinkConfig:
 
     def validate(self) -> None:
         """Every key and every relation; all that is wrong is said at once."""
-        positive = ("payload_max", "window", "ack_every", "ack_ns", "tail_ns", "nack_share", "nack_min_ns")
-        natural = ("rider_size", "again_min_ns", "nacks_max", "silence_ns", "stall_ns")
+        positive = ("payload_max", "window", "ack_every", "ack_ns", "tail_ns", "round_trip_ns", "nack_share")
+        natural = ("rider_size", "nack_min_ns", "again_min_ns", "nacks_max", "silence_ns", "stall_ns")
         problems = [f"{name} must be at least 1" for name in positive if getattr(self, name) < 1]
         problems += [f"{name} must not be negative" for name in natural if getattr(self, name) < 0]
         part = self.body_max - LENGTH_SIZE
@@ -55,6 +56,7 @@ class LinkConfig:
             (part >= ROOM_LEAST, f"packet_size leaves {part} bytes for payloads, {ROOM_LEAST} are needed"),
             (self.payload_max <= PARTS_MAX * max(part, 1), f"payload_max takes more than {PARTS_MAX} packets"),
             (self.window <= HORIZON, f"window must be at most {HORIZON}"),
+            (self.ack_every <= self.window, "ack_every must be at most the window"),
             (self.tail_ns <= self.tail_max_ns, "tail_max_ns must be at least tail_ns"),
             (self.nack_min_ns <= self.nack_max_ns, "nack_max_ns must be at least nack_min_ns"),
             (self.again_min_ns <= self.again_max_ns, "again_max_ns must be at least again_min_ns"),
@@ -71,6 +73,7 @@ NEAR = LinkConfig(
     ack_ns=5 * MILLISECOND,
     tail_ns=10 * MILLISECOND,
     tail_max_ns=SECOND // 10,
+    round_trip_ns=MILLISECOND,
     nack_min_ns=MILLISECOND,
     nack_max_ns=MILLISECOND,
     again_min_ns=2 * MILLISECOND,

@@ -36,6 +36,7 @@ from ordercast.order.links.codec import (
     RANGES_MAX,
     LinkHead,
     LinkKind,
+    Ranges,
     decode_link,
     decode_ranges,
     encode_link,
@@ -59,6 +60,7 @@ class LinkFailure(Enum):
     STALLED = "nothing moved while there was something to send"
     CONTRADICTION = "the other side contradicted itself"
     REPLACED = "the other side began anew"
+    RESET = "the connection was reset or timed out"
 
 
 class Tags(NamedTuple):
@@ -100,7 +102,7 @@ class Link:
     ) -> None:
         self.peer = peer
         self.tags = tags
-        self.path = RoundTrip()
+        self.path = RoundTrip(config.round_trip_ns)
         self.sender = LinkSender(config, self.path, regulator or Open(config.window), now)
         self.receiver = LinkReceiver(config, self.path, now)
         self.counts = LinkCounts()
@@ -168,22 +170,27 @@ class Link:
         self.sender.check(head.aru, head.beyond)
         self.receiver.check(head.number)
         if head.kind == LinkKind.DATA:
-            payloads = self.receiver.take(head.number, body, bool(head.flags & PART), now)
-        else:
-            payloads = self._take_status(head, body, now)
+            is_part = bool(head.flags & PART)
+            payloads = self.receiver.parsed(head.number, body, is_part)
+            self._take_head(head, now)
+            payloads = self.receiver.take(head.number, payloads, body if is_part else None, now)
+            return Brought(payloads, rider)
+        ranges = decode_ranges(head.aru, self.sender.high, body)
+        self._take_head(head, now)
+        self._take_status(head, ranges, now)
+        return Brought([], rider)
+
+    def _take_head(self, head: LinkHead, now: Instant) -> None:
         self.heard_at = now
         self.counts.received += 1
         round_trip = self.path.hear(head.sent, head.echo, now)
         self.sender.acknowledge(head.aru, head.beyond, round_trip, now)
-        return Brought(payloads, rider)
 
-    def _take_status(self, head: LinkHead, body: bytes, now: Instant) -> list[bytes]:
-        ranges = decode_ranges(head.aru, self.sender.high, body)
+    def _take_status(self, head: LinkHead, ranges: Ranges, now: Instant) -> None:
         self.sender.ask(ranges, now)
         self.receiver.announce(head.number, now)
         if head.flags & PROBE:
             self.receiver.owe_now(now)
-        return []
 
     # Time, and what leaves
 
@@ -239,12 +246,14 @@ class Link:
         elif self.sender.is_hopeless:
             self.fail(LinkFailure.NOT_RECEIVED_THERE)
 
-    def _status(self, ranges: tuple[tuple[int, int], ...], now: Instant) -> bytes:
+    def _status(self, ranges: Ranges, now: Instant) -> bytes:
         is_probe = self.sender.tail_due <= now
         if is_probe:
             self.sender.probed(now)
         body = encode_ranges(self.receiver.aru, ranges)
-        return self._packet(LinkKind.STATUS, PROBE if is_probe else 0, self.sender.high, body, now)
+        packet = self._packet(LinkKind.STATUS, PROBE if is_probe else 0, self.sender.high, body, now)
+        self.sender.regulator.left(len(packet), now)
+        return packet
 
     def _data(self, number: int, body: bytes, is_part: bool, now: Instant) -> bytes:
         return self._packet(LinkKind.DATA, PART if is_part else 0, number, body, now)

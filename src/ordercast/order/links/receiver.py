@@ -74,21 +74,27 @@ class LinkReceiver:
         if number > self.aru + HORIZON:
             raise WireError(f"packet {number} is further ahead than a window")
 
-    def take(self, number: int, body: bytes, is_part: bool, now: Instant) -> list[bytes]:
-        """Take a numbered packet; return the payloads that go up now. What is wrong with a body is said before anything
-        changes."""
-        payloads = [] if is_part else payloads_of(body)
-        is_new = number >= self.next or number in self._missing
-        if is_part and is_new:
+    def parsed(self, number: int, body: bytes, is_part: bool) -> list[bytes]:
+        """Return the payloads of a numbered packet, none for a part; WireError for what cannot be true."""
+        if not is_part:
+            return payloads_of(body)
+        if self._is_new(number):
             self._parts.check(number, body)
+        return []
+
+    def take(self, number: int, payloads: list[bytes], part: bytes | None, now: Instant) -> list[bytes]:
+        """Take a packet that was parsed; return the payloads that go up now."""
         self._owe(now)
-        if not is_new:
+        if not self._is_new(number):
             self.duplicates += 1
             return []
         self._arrive(number, now)
-        if is_part and (whole := self._parts.add(number, body)) is not None:
+        if part is not None and (whole := self._parts.add(number, part)) is not None:
             payloads = [whole]
         return self._in_order(number, payloads) if self._config.is_ordered else payloads
+
+    def _is_new(self, number: int) -> bool:
+        return number >= self.next or number in self._missing
 
     def announce(self, high: int, now: Instant) -> None:
         """Know that packets up to this number were sent."""

@@ -8,14 +8,15 @@ from ordercast.model.ids import MICROSECOND, SECOND, Duration, Instant
 from ordercast.order.links.codec import STAMP_MASK, stamp_of
 
 BELIEVABLE = 60 * SECOND  # a longer round trip is damage, or a clock that jumped
+JUMP_MAX = 4  # a packet that took more round trips than this counts as so many: it may be a straggler
 
 
 @dataclass(slots=True)
 class RoundTrip:
     """Estimates from echoes. Packets carry when they were sent, and echo what came last with the time since."""
 
-    smooth: int = 0  # nanoseconds, weighted; 0: nothing is known yet
-    least: int = 0
+    smooth: int  # nanoseconds, weighted; before anything is known a guess
+    least: int = 0  # 0: nothing is known yet
     reordering: int = 0  # by how much packets come late that were not lost
     _last: int = 0  # `sent` of the packet that came last
     _last_at: int = 0
@@ -28,8 +29,10 @@ class RoundTrip:
         measured = ((stamp_of(now) - echo) & STAMP_MASK) * MICROSECOND
         if not 0 < measured < BELIEVABLE:
             return 0
-        self.smooth = measured if not self.smooth else self.smooth + (measured - self.smooth) // 8
-        self.least = measured if not self.least else min(self.least, measured)
+        if not self.least:
+            self.smooth = self.least = measured
+        self.smooth += (min(measured, JUMP_MAX * self.smooth) - self.smooth) // 8
+        self.least = min(self.least, measured)
         return measured
 
     def echo(self, now: Instant) -> int:

@@ -91,12 +91,13 @@ class LinkSender:
             self.tail_due = NEVER
 
     def ask(self, ranges: Ranges, now: Instant) -> None:
-        """Send again what is missing there. A packet that went out less than half a round trip ago is not meant, nor
-        one that is forgotten."""
+        """Send again what is missing there. A packet that went out less than a round trip ago cannot be meant, nor one
+        that is forgotten."""
+        trip = self._path.least * 7 // 8
         for first, last in ranges:
             for number in range(max(first, self.aru + 1), last + 1):
                 packet = self._store[number]
-                if now - packet.sent_at >= self._path.least // 2 and number not in self._resend:
+                if now - packet.sent_at >= trip and number not in self._resend:
                     self._ask_one(number, packet, now)
 
     def _ask_one(self, number: int, packet: _Unacknowledged, now: Instant) -> None:
