@@ -10,7 +10,7 @@ from ordercast.order.tree.config import TreeConfig
 from ordercast.sim.options import SimOptions
 
 BUILDERS = ("centre", "heuristic-1", "heuristic-3")  # deep ones and flat ones
-SIZES = (1, 2, 2, 3, 3, 4)
+SIZES = (1, 2, 2, 3, 3, 4, 5)
 
 
 def with_trees(options: SimOptions, seed: int) -> SimOptions:
@@ -31,4 +31,4 @@ def with_trees(options: SimOptions, seed: int) -> SimOptions:
         tuple(sorted(rng.sample(hosts, min(options.nodes, rng.choice(SIZES)))))
         for _ in range(rng.randrange(1, options.nodes + 3))
     )
-    return replace(options, topics=topics, topic_changes=rng.choice((0, 3, 12, 30)))
+    return replace(options, topics=topics, topic_changes=rng.choice((0, 3, 12, 30)), rush=rng.choice((0, 10, 40)))

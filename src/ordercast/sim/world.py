@@ -340,8 +340,8 @@ class World:
         self._submit_later(rate, rng, self.now + rate.gap_ns(rng))
 
     def _rush(self, at: int) -> None:
-        """Clients are busiest when it hurts."""
-        for _ in range(self.options.rush if self.options.has_clients else 0):
+        """Clients are busiest when it hurts, and so are those who send to topics."""
+        for _ in range(self.options.rush if self.options.has_clients or self.options.topics else 0):
             self._pending += 1
             self.schedule(at + self.rng.randrange(0, RUSH_NS), self._submit, False)
 

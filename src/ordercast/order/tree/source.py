@@ -35,6 +35,7 @@ class Wish:
     source: int = 0  # its number, once it was sent
     whole: Wish | None = None  # the message that it is a part of
     is_given_up: bool = False  # its parts: it goes another way
+    birth: int = 0  # of the tree that its first part went to
 
     @property
     def size(self) -> int:
@@ -131,6 +132,8 @@ class Source:
         tree = trees[0] if trees else forest.of(self.me)
         if tree is None or (self.sent and not trees):
             return None  # what is for nobody enters here, and must not overtake what has not come back
+        if wish.whole is not None and wish.part != Part.FIRST and wish.whole.birth != tree.birth:
+            wish = self._in_one_piece(wish)  # all of its receivers must have all parts
         wish = self._cut(wish)
         entry = self._entry(wish, tree) if trees else self.me
         if any((one.offer.birth, one.offer.entry) != (tree.birth, entry) for one in self.unordered):
@@ -180,6 +183,8 @@ class Source:
         wish, tree, entry = turn
         assert tree is not None and entry is not None and self.waiting[0] is wish
         self.waiting.popleft()
+        if wish.whole is not None and wish.part == Part.FIRST:
+            wish.whole.birth = tree.birth
         if not wish.source:
             self._number += 1
             wish.source = self._number
