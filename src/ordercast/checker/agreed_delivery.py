@@ -88,7 +88,9 @@ class AgreedDelivery(Checker):
             for group in bound[number].destinations if number in bound else ("",):
                 groups.setdefault(group, set()).add(number)
         for group, numbers in sorted(groups.items()):
-            inorder = sorted((number for number in numbers if not self.history.is_again(number)), key=places.__getitem__)
+            inorder = sorted(
+                (number for number in numbers if not self.history.is_again(number)), key=places.__getitem__
+            )
             for life, sequence in sequences:
                 has = numbers.intersection(sequence)
                 last = max((places[number] for number in has), default=0)

@@ -29,7 +29,9 @@ class MultipleGroupOrder(Checker):
     def violations(self) -> Iterator[Witness]:
         for home, extension in extensions_of(self.history).items():
             for number in extension.contradicted:
-                yield self.witness("is before and after itself, around processes that share messages", None, number, home)
+                yield self.witness(
+                    "is before and after itself, around processes that share messages", None, number, home
+                )
         yield from self._differing()
         yield from self._safe_again()
 

@@ -13,8 +13,8 @@ from typing import Any
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import AlarmKind
 from ordercast.model.errors import UsageError
-from ordercast.model.notes import Occurrence
 from ordercast.model.ids import MAIN, ConfigurationId
+from ordercast.model.notes import Occurrence
 from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.model.service import Service
 from ordercast.order.adaptive import promised as adaptive

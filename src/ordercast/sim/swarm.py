@@ -57,7 +57,10 @@ LISTED_EVERY = 4  # one run in four has node lists, which differ for a while
 LISTED_FIRST = 1
 POISONED = 0.2  # one run in five has forged numbers
 FAILING_DISKS = 0.3  # chance that some do
-OF_CLIENTS = (Occurrence.HELD_BY_APPLICATION, Occurrence.TREE_HELD_BY_APPLICATION)  # applications that do not read are clients
+OF_CLIENTS = (
+    Occurrence.HELD_BY_APPLICATION,
+    Occurrence.TREE_HELD_BY_APPLICATION,
+)  # applications that do not read are clients
 DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
 
 

@@ -127,7 +127,7 @@ class Count(NamedTuple):
 
     kind: BlockKind
     birth: int
-    count: int
+    through: int
 
 
 class Places(NamedTuple):
@@ -217,6 +217,11 @@ def decode_block(data: bytes) -> Block:
     return block
 
 
+def _read_place(reader: ByteReader) -> Place:
+    source, number = reader.unpack(_ORDERED)
+    return Place(source, number, read_rank(reader))
+
+
 def _read(kind: int, birth: int, reader: ByteReader) -> Block:
     if kind == BlockKind.DATA:
         (entry,), (number,) = reader.unpack(_ENTRY), reader.unpack(_CHANNEL)
@@ -231,7 +236,7 @@ def _read(kind: int, birth: int, reader: ByteReader) -> Block:
         return Count(BlockKind(kind), birth, count)
     if kind == BlockKind.ORDERED:
         (count,) = reader.unpack(_COUNT)
-        return Places(birth, tuple(Place(*reader.unpack(_ORDERED), read_rank(reader)) for _ in range(count)))
+        return Places(birth, tuple(_read_place(reader) for _ in range(count)))
     if kind in NUMBERS:
         (count,) = reader.unpack(_COUNT)
         return Numbers(BlockKind(kind), birth, reader.numbers(count, "Q"))

@@ -47,7 +47,7 @@ KEPT = 2  # openings after which a tree that has closed is forgotten
 class Item(NamedTuple):
     """A control message with its place."""
 
-    index: int
+    place: int
     originator: ProcessId
     sender: int
     service: int
@@ -137,7 +137,7 @@ class Course:
             return
         assert opening.digest == digest_of(directory), "all have the same directory"
         items = []
-        while self.unopened and self.unopened[0].index <= opening.through:
+        while self.unopened and self.unopened[0].place <= opening.through:
             items.append(self.unopened.popleft())
         self.ordered, self.directory, self.forest_ahead = opening.number, directory, forest
         self.trees[opening.number] = born
@@ -153,7 +153,7 @@ class Course:
     def directory_through(self, through: int) -> Memberships:
         directory = self.directory
         for item in self.unopened:
-            if item.index <= through and isinstance(item.control, Wants):
+            if item.place <= through and isinstance(item.control, Wants):
                 directory = applied(directory, item.originator, item.control.gained, item.control.lost)
         return directory
 
@@ -228,9 +228,7 @@ class Course:
         assert isinstance(control, Everywhere)
         if item.originator == self.me:
             self.source.in_effect(len(control.data))
-        yield self.delivering.control(
-            self.opened, item.index, item.originator, item.sender, item.service, control.data
-        )
+        yield self.delivering.control(self.opened, item.place, item.originator, item.sender, item.service, control.data)
 
     def leftover(self) -> Iterator[Effect]:
         """Pass up what no opening has come for: the configuration has ended."""
@@ -271,7 +269,7 @@ class Course:
             if block.birth not in self.closing and (self.stream is None or block.birth < self.stream.birth):
                 return  # all of it was done, and safe
             stream = self._stream_of(block.birth)
-            (stream.done if block.kind is BlockKind.DONE else stream.safe)(process, block.count)
+            (stream.done if block.kind is BlockKind.DONE else stream.safe)(process, block.through)
         elif isinstance(block, Places):
             self._ordered(block, process)
         else:

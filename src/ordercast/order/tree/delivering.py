@@ -44,7 +44,11 @@ class Delivering:
             if len(self._last) > SENDERS_MAX:
                 del self._last[next(iter(self._last))]
         each = len(cargo.payloads)
-        number, senders, services = cargo.epoch << SOURCE_BITS | cargo.source, (cargo.sender,) * each, (cargo.service,) * each
+        number, senders, services = (
+            cargo.epoch << SOURCE_BITS | cargo.source,
+            (cargo.sender,) * each,
+            (cargo.service,) * each,
+        )
         parcel = number, cargo.originator, senders, services, cargo.payloads, each, 0
         parcels: list[Parcel] = [parcel]
         if cargo.part != Part.WHOLE:

@@ -96,8 +96,9 @@ class Exchange:
         self.companions = tuple(sorted(along))
         self.plan = plan_of(along, self.receivers)
         self._missing = set(self.plan.senders)
-        cargoes = {(one.cargo.originator, one.cargo.source): one.cargo for one in self._held()}
-        cargoes |= {(self.course.me, number): sent.offer.cargo for number, sent in self.course.source.sent.items()}
+        cargoes = {(one.cargo.originator, one.cargo.source, one.birth): one.cargo for one in self._held()}
+        offers = (sent.offer for sent in self.course.source.sent.values())
+        cargoes |= {(self.course.me, offer.cargo.source, offer.birth): offer.cargo for offer in offers}
         cargoes |= {identity: one.cargo for identity, one in self.came.items()}
         return [
             Recovered(self.installed, self.plan.marks[identity], cargoes[identity])
@@ -126,8 +127,13 @@ class Exchange:
         course, counts = self.course, dict(self.mine.counts)
         found: dict[Identity, Owed] = {}
         for identity, mark in self.plan.marks.items():
-            sent = course.source.sent.get(identity[1]) if identity[0] == course.me else None
-            if sent is not None and course.me in self.receivers(mark) and lacks(self.mine, counts, mark):
+            sent = course.source.sent.get(mark.source) if mark.originator == course.me else None
+            if (
+                sent is not None
+                and sent.offer.birth == mark.birth
+                and course.me in self.receivers(mark)
+                and lacks(self.mine, counts, mark)
+            ):
                 found[identity] = mark.order, mark, mark.birth, sent.offer.cargo
         for identity, one in self.came.items():
             if course.me in self.receivers(one.mark) and lacks(self.mine, counts, one.mark):
@@ -136,7 +142,7 @@ class Exchange:
         for held in stream.queue if stream is not None else ():
             ordered = held.ordered
             assert ordered is not None
-            identity = ordered.cargo.originator, ordered.cargo.source
+            identity = ordered.cargo.originator, ordered.cargo.source, ordered.birth
             order = ordered.birth, ordered.rank, ACTUAL, 0
             found[identity] = order, self.plan.marks.get(identity), ordered.birth, ordered.cargo
         owed = sorted(found.values(), key=lambda one: one[0])
@@ -149,7 +155,7 @@ class Exchange:
         return mark is None or self.plan.is_before_signal(mark, self.receivers(mark))
 
     @property
-    def own_held(self) -> set[int]:
-        """The source numbers of this process's cargoes that need not be sent again."""
+    def own_held(self) -> set[tuple[int, int]]:
+        """The source numbers and births of this process's cargoes that need not be sent again."""
         assert self.plan is not None
-        return {source for originator, source in self.plan.marks if originator == self.course.me}
+        return {(source, birth) for originator, source, birth in self.plan.marks if originator == self.course.me}

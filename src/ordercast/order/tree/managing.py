@@ -44,9 +44,7 @@ class Manager:
             if isinstance(item.control, Everywhere) and disturbed is not None:
                 disturbed = [*disturbed, *item.control.groups] if item.control.groups else None
         directory = course.directory_through(course.index)
-        return next_opening(
-            self.asked, course.index, directory, course.forest_ahead, disturbed, self.config.builder
-        )
+        return next_opening(self.asked, course.index, directory, course.forest_ahead, disturbed, self.config.builder)
 
     def _is_due(self, course: Course) -> bool:
         """Whether something waits for an opening, and nothing is in its way."""

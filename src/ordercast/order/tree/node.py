@@ -89,7 +89,9 @@ class TreeNode:
         self._link_config = links
         self._control = control
         self._observed = observed
-        self.promises = Promises(ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS, replicas=frozenset())
+        self.promises = Promises(
+            ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS, replicas=frozenset()
+        )
         self._cluster = cluster_id_from(sizes.cluster, ENGINE)
         self._course: Course | None = None
         self._exchange: Exchange | None = None
@@ -327,7 +329,9 @@ class TreeNode:
         came = {} if self._exchange is None else self._exchange.came
         if self._exchange is not None:
             yield _note(
-                Occurrence.TREE_EXCHANGE_INTERRUPTED if self._exchange.plan is None else Occurrence.TREE_RECOVERY_INTERRUPTED
+                Occurrence.TREE_EXCHANGE_INTERRUPTED
+                if self._exchange.plan is None
+                else Occurrence.TREE_RECOVERY_INTERRUPTED
             )
             self._ahead.clear()
         self._own.clear()
@@ -348,11 +352,9 @@ class TreeNode:
             yield _note(Occurrence.TREE_MANAGER_LOST)
         id = ConfigurationId(following.id.seq - 2, along[0])
         place = Position(old.id, POSITION_NUMBER_MAX, SLOT_MAX)
-        transitional = Configuration(
-            ConfigurationKind.TRANSITIONAL, id, along, old.id, along, following.reason, place
-        )
+        transitional = Configuration(ConfigurationKind.TRANSITIONAL, id, along, old.id, along, following.reason, place)
         yield from _finished(exchange, transitional)
-        again, cut = course.source.start_over(exchange.own_held, keeps_parts=False)
+        again, cut = course.source.start_over(exchange.own_held)
         yield from _counted({Occurrence.TREE_ORDERED_AGAIN: again, Occurrence.LARGE_SENT_AGAIN: cut})
         cut = course.delivering.begin(following.id)
         yield from _counted({Occurrence.LARGE_CUT: cut})
@@ -364,9 +366,7 @@ class TreeNode:
         ahead, self._ahead = self._ahead, []
         yield from self._begin(view, ahead)
 
-    def _begin(
-        self, view: Configuration, ahead: Sequence[tuple[ProcessId, int, int, bytes]]
-    ) -> Iterator[Effect]:
+    def _begin(self, view: Configuration, ahead: Sequence[tuple[ProcessId, int, int, bytes]]) -> Iterator[Effect]:
         """A configuration begins: say what is wanted here, and take what the control stream has brought in it."""
         self._bundle = Bundle(self._link_config, self._cluster, self._me, view.id, view.members)
         self._manager.begin()

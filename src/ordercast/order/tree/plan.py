@@ -64,7 +64,7 @@ def _held(reports: Mapping[ProcessId, Report]) -> tuple[dict[Identity, Mark], di
     for process in sorted(reports):
         for mark in reports[process].held:
             known = marks.setdefault(mark.identity, mark)
-            assert known == mark, "a message has one place in a configuration"
+            assert known == mark, "a message has one place in a birth"
             holders.setdefault(mark.identity, set()).add(process)
     return marks, holders
 
@@ -78,7 +78,7 @@ def _implied(reports: Mapping[ProcessId, Report], marks: Mapping[Identity, Mark]
             if mark.originator == process:
                 later.setdefault((mark.birth, mark.entry), []).append(mark)
         for one in reports[process].unordered:
-            if (process, one.source) in marks:
+            if (process, one.source, one.birth) in marks:
                 continue
             following = [mark for mark in later.get((one.birth, one.entry), ()) if mark.source > one.source]
             if following:

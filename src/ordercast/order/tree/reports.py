@@ -1,12 +1,12 @@
 """What processes tell each other when a configuration ends, as values and as bytes.
 
-    REPORT     kind 1, installed: seq 8, representative 8; birth 4, opened 4, delivered: order;
-               counts: count 4, each: entry 8, groups, count 4; held: count 4, each: mark;
-               unordered: count 4, each: source 8, birth 4, entry 8, groups
-    mark       birth 4, entry 8, number 4, originator 8, source 8, groups, order
-    order      birth 4, rank: count 1, 4 each; implied 1, source 8
-    groups     count 1, 4 each
-    RECOVERED  kind 1, installed: seq 8, representative 8; mark; the cargo, as on links
+REPORT     kind 1, installed: seq 8, representative 8; birth 4, opened 4, delivered: order;
+           counts: count 4, each: entry 8, groups, count 4; held: count 4, each: mark;
+           unordered: count 4, each: source 8, birth 4, entry 8, groups
+mark       birth 4, entry 8, number 4, originator 8, source 8, groups, order
+order      birth 4, rank: count 1, 4 each; implied 1, source 8
+groups     count 1, 4 each
+RECOVERED  kind 1, installed: seq 8, representative 8; mark; the cargo, as on links
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ORDER: Final = struct.Struct(">BQ")
 _UNORDERED: Final = struct.Struct(">QIQ")
 
 Order = tuple[int, Rank, int, int]  # birth, rank, whether implied (0) or actual (1), source number of an implied one
-Identity = tuple[ProcessId, int]  # originator and source number: a cargo has at most one place in a configuration
+Identity = tuple[ProcessId, int, int]  # originator, source number, birth: a cargo has one place in a birth at most
 
 NOTHING_DELIVERED: Final[Order] = (0, (), 0, 0)
 
@@ -60,7 +60,7 @@ class Mark(NamedTuple):
 
     @property
     def identity(self) -> Identity:
-        return self.originator, self.source
+        return self.originator, self.source, self.birth
 
 
 class Unordered(NamedTuple):

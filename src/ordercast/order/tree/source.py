@@ -9,7 +9,7 @@ all entries: it waits until everything sent is ordered, and what follows waits u
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -82,6 +82,7 @@ class Source:
     size: int = 0  # what is kept, overhead included
     entry_raised: int = 0
     entry_waited: int = 0
+    _shut: tuple[int, ProcessId] | None = None  # birth and entry that refused something
     _number: int = 0
     _unordered: int = 0
     _unordered_size: int = 0
@@ -132,14 +133,23 @@ class Source:
         tree = trees[0] if trees else forest.of(self.me)
         if tree is None or (self.sent and not trees):
             return None  # what is for nobody enters here, and must not overtake what has not come back
+        if self._shut is not None and tree.birth == self._shut[0] and tree.has(self._shut[1]):
+            return None  # it has closed, and the next one is not open here
         if wish.whole is not None and wish.part != Part.FIRST and wish.whole.birth != tree.birth:
-            wish = self._in_one_piece(wish)  # all of its receivers must have all parts
+            return self._start_anew(wish)
         wish = self._cut(wish)
         entry = self._entry(wish, tree) if trees else self.me
         if any((one.offer.birth, one.offer.entry) != (tree.birth, entry) for one in self.unordered):
             self.entry_waited += 1
             return None
         return Turn(wish, tree, entry)
+
+    def _start_anew(self, wish: Wish) -> None:
+        """All receivers of a large message must have all its parts: its tree has changed, so it begins once more, when
+        the parts that were ordered are stable."""
+        if not any(one.wish.whole is wish.whole for one in self.sent.values()):
+            self.waiting.extendleft(reversed(self.begun))
+            self.begun = []
 
     def _cut(self, wish: Wish) -> Wish:
         """Cut a message that does not fit into parts, the first of which is returned."""
@@ -241,6 +251,7 @@ class Source:
         del self.sent[source]
         self._unordered -= 1
         self._unordered_size -= sent.wish.size
+        self._shut = sent.offer.birth, sent.offer.entry
         self.refused.append(sent.wish)
         if not self._unordered:
             self.waiting.extendleft(reversed(self.refused))
@@ -269,20 +280,20 @@ class Source:
 
     # The end of a configuration
 
-    def start_over(self, held: set[int], *, keeps_parts: bool) -> tuple[int, int]:
-        """Everything that somebody holds was delivered; the rest is sent again, in order. Return how many cargoes and
-        how many large messages that are. Parts stay with those who have them as long as the configuration lasts."""
+    def start_over(self, held: set[tuple[int, int]]) -> tuple[int, int]:
+        """Everything that somebody holds, by source number and birth, was delivered; the rest is sent again, in order.
+        Return how many cargoes and how many large messages that are."""
         again: list[Wish] = []
         for sent in list(self.sent.values()):
-            if sent.place is not None or sent.wish.source in held:
+            if sent.place is not None or (sent.wish.source, sent.offer.birth) in held:
                 self._release(sent)
             else:
                 again.append(sent.wish)
-        self.sent = {}
+        self.sent, self._shut = {}, None
         self._unordered = self._unordered_size = 0
         cut = 0
         wishes = [*again, *self.refused]
-        if self.begun and not keeps_parts:
+        if self.begun:
             wishes = [*self.begun, *wishes]
             cut, self.begun = 1, []
         self.refused = []

@@ -199,11 +199,11 @@ class Stream:
         """Hear that a source knows the place of its cargo."""
         for held in self.held.values():
             ordered = held.ordered
-            if ordered is not None and not held.is_known:
-                if ordered.cargo.originator == originator and ordered.cargo.source == source:
-                    held.is_known = True
-                    self._judge(held)
-                    return
+            if ordered is None or held.is_known or ordered.cargo[:2] != (originator, source):
+                continue
+            held.is_known = True
+            self._judge(held)
+            return
 
     def _judge(self, held: Held) -> None:
         """What entered here is stable when all below have it, and its source knows."""
