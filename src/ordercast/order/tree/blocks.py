@@ -18,6 +18,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from ordercast.model.errors import WireError
@@ -158,7 +159,7 @@ def read_cargo(reader: ByteReader) -> Cargo:
     groups = reader.numbers(count, "I")
     if service not in _SERVICES or part not in _PARTS or not 0 < source < 1 << SOURCE_BITS or epoch > BIRTH_MAX:
         raise WireError("a cargo that cannot be")
-    if any(one >= other for one, other in zip(groups, groups[1:], strict=False)):
+    if any(one >= other for one, other in pairwise(groups)):
         raise WireError("groups that do not ascend")
     (messages,) = reader.unpack(_COUNT)
     if not messages or messages * 4 > reader.left:

@@ -40,6 +40,7 @@ from ordercast.order.tree.offers import Offers
 from ordercast.order.tree.reports import ACTUAL, NOTHING_DELIVERED, Order
 from ordercast.order.tree.source import Source, Turn
 from ordercast.order.tree.stream import BadBlock, Stream
+from ordercast.order.tree.stream import Held as Pending
 
 KEPT = 2  # openings after which a tree that has closed is forgotten
 
@@ -96,6 +97,7 @@ class Course:
         self._answers: dict[tuple[ProcessId, int], list[Place]] = {}  # ORDERED, by source and birth
         self._known: dict[tuple[ProcessId, int], list[int]] = {}  # likewise, by entry
         self._told: set[str] = set()  # groups that were told to be in force
+        self._unsettled: list[Pending] | None = None  # what the next message of the control stream waits for
         self.happened: Counter[Occurrence] = Counter()  # since somebody asked
 
     # The control stream
@@ -246,7 +248,7 @@ class Course:
 
     def must_wait(self, data: bytes) -> bool:
         """Whether a block is of an epoch that is not open here."""
-        return int.from_bytes(data[1:5], "big") > self.opened and data[0] <= BlockKind.CLOSE
+        return int.from_bytes(data[1:5], "big") > self.opened
 
     def take(self, data: bytes, process: ProcessId) -> None:
         """Take the next block of a link. WireError or BadBlock for one that is wrong."""
@@ -327,6 +329,17 @@ class Course:
         if tree is None or turn.entry != self.me:
             return False
         return stream is None or stream.birth != tree.birth or stream.is_closed
+
+    def is_settled(self) -> bool:
+        """Whether everything that was processed here is stable, since this was first asked for what goes by the control
+        stream next. The control stream may reach those whom a tree does not reach any more, and what it brings may
+        depend on what came before; so all have that."""
+        if self._unsettled is None:
+            self._unsettled = [held for stream in self.streams for held in stream.held.values()]
+        if self.source.sent or not all(held.is_stable for held in self._unsettled):
+            return False
+        self._unsettled = None
+        return True
 
     def enter(self) -> None:
         """Let enter what may."""

@@ -1,9 +1,9 @@
 """The end of a configuration: those who come along tell each other what they hold, and deliver the same.
 
 Everybody reports on the new configuration of the control stream. With all reports, those who come from the same
-configuration compute the same plan; what one of them is owed and lacks is sent again, safe. When the control stream has delivered the last of
-it in its *regular* configuration, everybody sorts what it is owed and delivers it. If that configuration ends before,
-what came counts as held, and all begins again with those who are left.
+configuration compute the same plan; what one of them is owed and lacks is sent again, safe. When the control stream has
+delivered the last of it in its *regular* configuration, everybody sorts what it is owed and delivers it. If that
+configuration ends before, what came counts as held, and all begins again with those who are left.
 """
 
 from __future__ import annotations

@@ -20,10 +20,13 @@ OCCURRENCES = {
 }
 
 
+START = Instant(0)
+
+
 @dataclass(slots=True)
 class Manager:
     config: TreeConfig
-    not_before: Instant = Instant(0)
+    not_before: Instant = START
     asked: int = 0  # the number of the last opening that was submitted
 
     def begin(self) -> None:

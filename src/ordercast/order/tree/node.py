@@ -439,14 +439,18 @@ class TreeNode:
             yield from self._manager.notes(change)
 
     def _blocks(self, course: Course, bundle: Bundle) -> Iterator[Effect]:
+        """Take what links have brought, in order; blocks of an epoch that is not open here wait, in order too, and hold
+        up none of those that are: an opening may wait for what comes behind."""
         for process in sorted(bundle.inbound):
             blocks = bundle.inbound[process]
-            while blocks:
-                if course.must_wait(blocks[0]):
+            for _ in range(len(blocks)):
+                block = blocks.popleft()
+                if course.must_wait(block):
                     course.happened[Occurrence.TREE_BEFORE_BIRTH] += 1
-                    break
+                    blocks.append(block)
+                    continue
                 try:
-                    course.take(blocks.popleft(), process)
+                    course.take(block, process)
                 except (WireError, BadBlock) as error:
                     yield Record(PacketDropped(str(error)))
 
@@ -459,7 +463,11 @@ class TreeNode:
                 course.enter()
                 continue
             wish = turn.wish
-            if not course.is_introduced or not self._fits(wish.cost + self._sizes.queue_size_max // SPARE):
+            if (
+                not course.is_introduced
+                or not course.is_settled()
+                or not self._fits(wish.cost + self._sizes.queue_size_max // SPARE)
+            ):
                 return
             course.happened[Occurrence.TREE_SEVERAL_TREES] += bool(wish.destinations)
             source.submitted(turn)
