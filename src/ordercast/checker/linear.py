@@ -1,7 +1,7 @@
 """One order of what was delivered in each configuration, found from the deliveries alone, whatever an engine says of
 places: a linear extension of the sequences of all processes, regular and transitional part together. There is none if
-they contradict each other, pair by pair or around a ring of several processes. With causes, a message also comes after
-all that its submitter had delivered or sent there before it.
+they contradict each other, pair by pair or around a circle of several processes. With causes, a message also comes
+after all that its submitter had delivered or sent there before it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Multiple group order: any two messages come in one order at all who deliver both, and no ring of processes
-contradicts itself (thesis, section 2.1; that it holds around a ring is more than the thesis asks).
+"""Multiple group order: any two messages come in one order at all who deliver both, and no circle of processes
+contradicts itself (thesis, section 2.1; that it holds around a circle is more than the thesis asks).
 
 It takes the place of total order on engines whose processes see only what they share. Judged for each configuration,
 with the transitional one that ends it, whatever the engine says of places: the union of all sequences is acyclic. And
@@ -23,7 +23,7 @@ from ordercast.model.service import Service
 
 class MultipleGroupOrder(Checker):
     promise = Promise.MULTIPLE_GROUP_ORDER
-    rule = "all who delivered two messages of a configuration did so in one order, around any ring of them too"
+    rule = "all who delivered two messages of a configuration did so in one order, around any circle of them too"
     matter = Matter.DELIVERED
 
     def violations(self) -> Iterator[Witness]:

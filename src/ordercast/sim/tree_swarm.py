@@ -14,7 +14,7 @@ SIZES = (1, 2, 2, 3, 3, 4, 5)
 
 
 def with_trees(options: SimOptions, seed: int) -> SimOptions:
-    """The same run on trees. Nobody aims at what a ring alone has, nor saturates what nobody has to share fairly."""
+    """The same run on trees. Nobody aims at what another engine has, nor saturates what nobody has to share fairly."""
     rng = Random(f"trees {seed}")
     tree = TreeConfig(
         builder=rng.choice(BUILDERS),

@@ -16,11 +16,10 @@ from ordercast.checker.verdict import Outcome
 from ordercast.model.ids import ProcessId
 from ordercast.order.tree.blocks import Cargo, Ordered
 from ordercast.order.tree.course import Course
-from ordercast.order.tree.delivering import Delivering
-from ordercast.order.tree.exchange import Exchange
+from ordercast.order.tree.exchange import TreeExchange
 from ordercast.order.tree.forest import Forest, Tree
-from ordercast.order.tree.source import Source, Turn, Wish
-from ordercast.order.tree.stream import Stream
+from ordercast.order.tree.source import SourceTurn, SourceWish, TreeSource
+from ordercast.order.tree.stream import TreeStream
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import options_of
 
@@ -36,18 +35,18 @@ class PlantedFault:
 
 def _no_entry_rule(patch: pytest.MonkeyPatch) -> None:
     """Every cargo enters at its own entry, whatever is under way elsewhere."""
-    right = Source.next
+    right = TreeSource.next
 
-    def entry(self: Source, wish: Wish, tree: Tree) -> ProcessId:
+    def entry(self: TreeSource, wish: SourceWish, tree: Tree) -> ProcessId:
         return tree.entry(tree.places(wish.destinations), self.me)
 
-    def following(self: Source, forest: Forest) -> Turn | None:
+    def following(self: TreeSource, forest: Forest) -> SourceTurn | None:
         with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(Source, "unordered", property(lambda self: iter(())))
+            inner.setattr(TreeSource, "unordered", property(lambda self: iter(())))
             return right(self, forest)
 
-    patch.setattr(Source, "_entry", entry)
-    patch.setattr(Source, "next", following)
+    patch.setattr(TreeSource, "_entry", entry)
+    patch.setattr(TreeSource, "next", following)
 
 
 def _birth_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -57,47 +56,30 @@ def _birth_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def _safe_without_source(patch: pytest.MonkeyPatch) -> None:
     """A safe message is stable when all receivers have it, whether its source knows its place or not."""
-    right = Stream.enter
+    right = TreeStream.enter
 
-    def enter(self: Stream, cargo: Cargo) -> Ordered:
+    def enter(self: TreeStream, cargo: Cargo) -> Ordered:
         ordered = right(self, cargo)
         self.known(cargo.originator, cargo.source)
         return ordered
 
-    patch.setattr(Stream, "enter", enter)
+    patch.setattr(TreeStream, "enter", enter)
 
 
 def _safe_at_once(patch: pytest.MonkeyPatch) -> None:
     """Safe messages are delivered as agreed ones are."""
 
-    def deliverable(self: Stream) -> list[Ordered]:
+    def deliverable(self: TreeStream) -> list[Ordered]:
         ready = [held.ordered for held in self.queue if held.ordered is not None]
         self.queue.clear()
         return ready
 
-    patch.setattr(Stream, "deliverable", deliverable)
+    patch.setattr(TreeStream, "deliverable", deliverable)
 
 
 def _held_sent_again(patch: pytest.MonkeyPatch) -> None:
     """What others hold of this process's messages is sent again all the same."""
-    patch.setattr(Exchange, "own_held", property(lambda self: set()))
-
-
-def _twice_delivered(patch: pytest.MonkeyPatch) -> None:
-    """Whoever has delivered a message delivers it once more when it is ordered again."""
-    right = Delivering.cargo
-
-    def cargo(self: Delivering, one: Cargo) -> object:
-        self._last.clear()
-        return right(self, one)
-
-    patch.setattr(Delivering, "cargo", cargo)
-
-
-def _sender_outside_at_the_groups_entry(patch: pytest.MonkeyPatch) -> None:
-    """Senders outside their groups enter where members do."""
-    right = Tree.entry
-    patch.setattr(Tree, "entry", lambda self, groups, sender: right(self, groups, min(self.receivers(groups))))
+    patch.setattr(TreeExchange, "own_held", property(lambda self: set()))
 
 
 def _close_before_control(patch: pytest.MonkeyPatch) -> None:
@@ -110,14 +92,12 @@ def _close_before_control(patch: pytest.MonkeyPatch) -> None:
 
 
 FAULTS = [
-    PlantedFault("no entry rule", _no_entry_rule, range(0, 60)),
-    PlantedFault("birth ignored", _birth_ignored, range(0, 60)),
-    PlantedFault("safe without the source's word", _safe_without_source, range(0, 60)),
-    PlantedFault("safe at once", _safe_at_once, range(0, 60)),
-    PlantedFault("held messages sent again", _held_sent_again, range(0, 60)),
-    PlantedFault("ordered again, delivered twice", _twice_delivered, range(0, 60)),
-    PlantedFault("sender outside at the group's entry", _sender_outside_at_the_groups_entry, range(0, 60)),
-    PlantedFault("close before the parent's word", _close_before_control, range(0, 60)),
+    PlantedFault("no entry rule", _no_entry_rule, range(0, 8)),
+    PlantedFault("birth ignored", _birth_ignored, range(0, 8)),
+    PlantedFault("safe without the source's word", _safe_without_source, range(0, 8)),
+    PlantedFault("safe at once", _safe_at_once, range(0, 8)),
+    PlantedFault("held messages sent again", _held_sent_again, range(0, 8)),
+    PlantedFault("close before the parent's word", _close_before_control, range(0, 8)),
 ]
 
 
@@ -137,4 +117,4 @@ if __name__ == "__main__":
     for fault in FAULTS:
         if name in fault.name:
             caught = next((seed for seed in range(first, last) if is_caught(fault, seed)), None)
-            print(fault.name, caught, flush=True)
+            sys.stdout.write(f"{fault.name}: {caught}\n")

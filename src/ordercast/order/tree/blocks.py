@@ -34,8 +34,8 @@ SOURCE_BITS: Final = 35  # of the number in a position: source numbers are below
 BIRTH_MAX: Final = (1 << 28) - 1
 
 Rank = tuple[int, ...]
-Groups = tuple[int, ...]  # places among the sorted groups of the tree, ascending
-Channel = tuple[ProcessId, Groups]  # of one birth: the entry, and where its messages go
+GroupPlaces = tuple[int, ...]  # places among the sorted groups of the tree, ascending
+Channel = tuple[ProcessId, GroupPlaces]  # of one birth: the entry, and where its messages go
 
 _HEAD: Final = struct.Struct(">BI")
 _ENTRY: Final = struct.Struct(">Q")
@@ -74,7 +74,7 @@ class Cargo(NamedTuple):
     sender: int
     service: int
     part: int  # what its payload is of a large message
-    groups: Groups
+    groups: GroupPlaces
     payloads: tuple[bytes, ...]
 
     @property
@@ -96,7 +96,7 @@ class Ordered(NamedTuple):
         return self.entry, self.cargo.groups
 
     @property
-    def key(self) -> tuple[int, ProcessId, Groups, int]:
+    def key(self) -> tuple[int, ProcessId, GroupPlaces, int]:
         """Names it within a configuration."""
         return self.birth, self.entry, self.cargo.groups, self.number
 
@@ -109,7 +109,7 @@ class Offer(NamedTuple):
     cargo: Cargo
 
 
-class Place(NamedTuple):
+class GivenPlace(NamedTuple):
     """Where an entry has put a cargo of a source."""
 
     source: int
@@ -131,20 +131,20 @@ class Count(NamedTuple):
     through: int
 
 
-class Places(NamedTuple):
+class GivenPlaces(NamedTuple):
     birth: int
-    places: tuple[Place, ...]
+    places: tuple[GivenPlace, ...]
 
 
 class Numbers(NamedTuple):
-    """Of cargoes of one source: refused, known or stable."""
+    """Cargoes of one source that are refused, known or stable."""
 
     kind: BlockKind
     birth: int
     sources: tuple[int, ...]
 
 
-Block = Ordered | Offer | Close | Count | Places | Numbers
+TreeBlock = Ordered | Offer | Close | Count | GivenPlaces | Numbers
 
 
 def encode_cargo(cargo: Cargo) -> bytes:
@@ -199,7 +199,7 @@ def encode_count(kind: BlockKind, birth: int, count: int) -> bytes:
     return _HEAD.pack(kind, birth) + _NUMBER.pack(count)
 
 
-def encode_places(birth: int, places: Sequence[Place]) -> bytes:
+def encode_places(birth: int, places: Sequence[GivenPlace]) -> bytes:
     head = _HEAD.pack(BlockKind.ORDERED, birth) + _COUNT.pack(len(places))
     return head + b"".join(_ORDERED.pack(one.source, one.number) + encode_rank(one.rank) for one in places)
 
@@ -208,7 +208,7 @@ def encode_numbers(kind: BlockKind, birth: int, sources: Sequence[int]) -> bytes
     return _HEAD.pack(kind, birth) + struct.pack(f">H{len(sources)}Q", len(sources), *sources)
 
 
-def decode_block(data: bytes) -> Block:
+def decode_block(data: bytes) -> TreeBlock:
     reader = ByteReader(data, 0, "the block")
     kind, birth = reader.unpack(_HEAD)
     if not 0 < birth <= BIRTH_MAX:
@@ -218,12 +218,12 @@ def decode_block(data: bytes) -> Block:
     return block
 
 
-def _read_place(reader: ByteReader) -> Place:
+def _read_place(reader: ByteReader) -> GivenPlace:
     source, number = reader.unpack(_ORDERED)
-    return Place(source, number, read_rank(reader))
+    return GivenPlace(source, number, read_rank(reader))
 
 
-def _read(kind: int, birth: int, reader: ByteReader) -> Block:
+def _read(kind: int, birth: int, reader: ByteReader) -> TreeBlock:
     if kind == BlockKind.DATA:
         (entry,), (number,) = reader.unpack(_ENTRY), reader.unpack(_CHANNEL)
         return Ordered(birth, ProcessId(entry), number, read_rank(reader), read_cargo(reader))
@@ -237,7 +237,7 @@ def _read(kind: int, birth: int, reader: ByteReader) -> Block:
         return Count(BlockKind(kind), birth, count)
     if kind == BlockKind.ORDERED:
         (count,) = reader.unpack(_COUNT)
-        return Places(birth, tuple(_read_place(reader) for _ in range(count)))
+        return GivenPlaces(birth, tuple(_read_place(reader) for _ in range(count)))
     if kind in NUMBERS:
         (count,) = reader.unpack(_COUNT)
         return Numbers(BlockKind(kind), birth, reader.numbers(count, "Q"))

@@ -27,7 +27,7 @@ class ChangeKind(Enum):
     BUILT = "built"
 
 
-class Change(NamedTuple):
+class ForestChange(NamedTuple):
     opening: Opening
     kinds: tuple[ChangeKind, ...]
 
@@ -61,7 +61,7 @@ def next_opening(
     forest: Forest,
     disturbed: Iterable[str] | None,  # groups whose trees close whatever they are; None: all
     builder: str,
-) -> Change:
+) -> ForestChange:
     names = None if disturbed is None else set(disturbed)
     born: list[Parents] = []
     kinds: list[ChangeKind] = []
@@ -77,7 +77,7 @@ def next_opening(
         born.append(parents)
         kinds.append(kind)
     closing = tuple(id for id in sorted(forest.trees) if id not in going_on)
-    return Change(Opening(number, through, digest_of(directory), closing, tuple(born)), tuple(kinds))
+    return ForestChange(Opening(number, through, digest_of(directory), closing, tuple(born)), tuple(kinds))
 
 
 def _goes_on(tree: Tree, nodes: frozenset[ProcessId], groups: Memberships, disturbed: set[str] | None) -> bool:

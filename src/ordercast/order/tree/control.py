@@ -79,13 +79,13 @@ class Closed(NamedTuple):
     root: ProcessId
 
 
-class Held(NamedTuple):
+class Holding(NamedTuple):
     """The application of a process is behind, or no longer."""
 
     is_held: bool
 
 
-Control = Everywhere | Wants | Opening | Closed | Held | Report | Recovered
+Control = Everywhere | Wants | Opening | Closed | Holding | Report | Recovered
 
 
 def _names(names: Sequence[str]) -> bytes:
@@ -121,7 +121,7 @@ def encode_closed(closed: Closed) -> bytes:
     return bytes((ControlKind.CLOSED,)) + _TREE.pack(*closed)
 
 
-def encode_held(held: Held) -> bytes:
+def encode_held(held: Holding) -> bytes:
     return bytes((ControlKind.HOLD, held.is_held))
 
 
@@ -151,7 +151,7 @@ def _read(kind: int, reader: ByteReader) -> Control:
         number, root = reader.unpack(_TREE)
         return Closed(number, ProcessId(root))
     if kind == ControlKind.HOLD:
-        return Held(_flag(reader))
+        return Holding(_flag(reader))
     if kind == ControlKind.REPORT:
         return decode_report(reader)
     if kind == ControlKind.RECOVERED:

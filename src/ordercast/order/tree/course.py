@@ -20,11 +20,11 @@ from ordercast.order.tree.blocks import (
     BlockKind,
     Close,
     Count,
+    GivenPlace,
+    GivenPlaces,
     Numbers,
     Offer,
     Ordered,
-    Place,
-    Places,
     decode_block,
     encode_numbers,
     encode_offer,
@@ -32,23 +32,25 @@ from ordercast.order.tree.blocks import (
 )
 from ordercast.order.tree.changes import applied, trees_of, wants_of
 from ordercast.order.tree.config import TreeConfig
-from ordercast.order.tree.control import Closed, Everywhere, Held, Opening, Wants
-from ordercast.order.tree.delivering import Delivering
+from ordercast.order.tree.control import Closed, Everywhere, Holding, Opening, Wants
+from ordercast.order.tree.delivering import Delivering, Spot
 from ordercast.order.tree.forest import Forest, Tree, digest_of
 from ordercast.order.tree.graph import Memberships, NoGraph
 from ordercast.order.tree.offers import Offers
 from ordercast.order.tree.reports import ACTUAL, NOTHING_DELIVERED, Order
-from ordercast.order.tree.source import Source, Turn
-from ordercast.order.tree.stream import BadBlock, Stream
-from ordercast.order.tree.stream import Held as Pending
+from ordercast.order.tree.source import SourceTurn, TreeSource
+from ordercast.order.tree.stream import BadBlock, HeldBlock, TreeStream
 
+WANTS_KEPT = 64  # openings for which it is known what was wanted here
 KEPT = 2  # openings after which a tree that has closed is forgotten
 
 
-class Item(NamedTuple):
+class ControlItem(NamedTuple):
     """A control message with its place."""
 
     place: int
+    spot: Spot
+    epoch: int  # the opening that was ordered last before it
     originator: ProcessId
     sender: int
     service: int
@@ -59,7 +61,7 @@ class Boundary(NamedTuple):
     """An opening that was ordered, and what it is for."""
 
     opening: Opening
-    items: tuple[Item, ...]
+    items: tuple[ControlItem, ...]
     directory: Memberships
     forest: Forest
     is_late: bool  # it was ordered when the configuration was about to end
@@ -67,7 +69,12 @@ class Boundary(NamedTuple):
 
 class Course:
     def __init__(
-        self, me: ProcessId, configuration: Configuration, config: TreeConfig, source: Source, delivering: Delivering
+        self,
+        me: ProcessId,
+        configuration: Configuration,
+        config: TreeConfig,
+        source: TreeSource,
+        delivering: Delivering,
     ) -> None:
         self.me = me
         self.configuration = configuration
@@ -78,32 +85,38 @@ class Course:
         self.forest = Forest()  # of the last opening that took effect here
         self.opened = 0  # its number
         self.wants: tuple[str, ...] = ()  # what is wanted here, by it
+        self._wants: dict[int, tuple[str, ...]] = {}  # and by earlier ones
         self.ordered = 0  # the number of the last one that was ordered
         self.index = 0  # control messages that were ordered
-        self.unopened: deque[Item] = deque()  # those that no opening is for
+        self.unopened: deque[ControlItem] = deque()  # those that no opening is for
         self.boundaries: deque[Boundary] = deque()  # that have not taken effect here
         self.is_frozen = False  # the configuration ends: nothing takes effect any more until all know what was held
         self.unclosed: set[ProcessId] = set()  # roots of trees that close
         self.introduced: set[ProcessId] = set()  # who has said what it wants
         self.behind: set[ProcessId] = set()  # whose applications are
-        self.stream: Stream | None = None  # of the tree that this process is in
-        self.closing: dict[int, Stream] = {}  # earlier ones that are not finished
+        self.stream: TreeStream | None = None  # of the tree that this process is in
+        self.closing: dict[int, TreeStream] = {}  # earlier ones that are not finished
         self.trees: dict[int, list[Tree]] = {}  # by birth
         self.offers = Offers(config.channel_window, config.entry_window)
         self.delivered: Order = NOTHING_DELIVERED
         self.to_send: list[tuple[ProcessId, bytes]] = []  # on links
         self.closed: list[Closed] = []  # to be said
         self._close_came: set[int] = set()  # births of which the parent has said the end
-        self._answers: dict[tuple[ProcessId, int], list[Place]] = {}  # ORDERED, by source and birth
+        self._answers: dict[tuple[ProcessId, int], list[GivenPlace]] = {}  # ORDERED, by source and birth
         self._known: dict[tuple[ProcessId, int], list[int]] = {}  # likewise, by entry
         self._told: set[str] = set()  # groups that were told to be in force
-        self._unsettled: list[Pending] | None = None  # what the next message of the control stream waits for
+        self._unsettled: list[HeldBlock] | None = None  # what the next message of the control stream waits for
         self.happened: Counter[Occurrence] = Counter()  # since somebody asked
 
     # The control stream
 
     def control(
-        self, control: Everywhere | Wants | Opening | Closed | Held, originator: ProcessId, sender: int, service: int
+        self,
+        control: Everywhere | Wants | Opening | Closed | Holding,
+        spot: Spot,
+        originator: ProcessId,
+        sender: int,
+        service: int,
     ) -> Iterator[Effect]:
         """Take the next message of the control stream."""
         self.index += 1
@@ -114,14 +127,16 @@ class Course:
         elif isinstance(control, Closed):
             if control.number == self.ordered:
                 self.unclosed.discard(control.root)
-        elif isinstance(control, Held):
+        elif isinstance(control, Holding):
             (self.behind.add if control.is_held else self.behind.discard)(originator)
         elif isinstance(control, Everywhere) and not (self.ordered or self.is_frozen or control.groups):
-            yield from self._everywhere(Item(self.index, originator, sender, service, control))
+            yield from self._everywhere(
+                ControlItem(self.index, spot, self.ordered, originator, sender, service, control)
+            )
         else:
             if isinstance(control, Wants) and control.is_full:
                 self.introduced.add(originator)
-            self.unopened.append(Item(self.index, originator, sender, service, control))
+            self.unopened.append(ControlItem(self.index, spot, self.ordered, originator, sender, service, control))
 
     def _order(self, opening: Opening, originator: ProcessId) -> Iterator[Effect]:
         """An opening has its place: all know now what the forest will be."""
@@ -204,9 +219,11 @@ class Course:
         self.opened = boundary.opening.number
         self.forest = boundary.forest
         self.wants = wants_of(boundary.directory, self.me)
+        self._wants[self.opened] = self.wants
+        self._wants.pop(self.opened - WANTS_KEPT, None)
         yield Record(Opened(self.configuration.id, self.opened, self.wants))
         if self.stream is None and (tree := self.forest.of(self.me)) is not None:
-            self.stream = Stream(self.me, tree)
+            self.stream = TreeStream(self.me, tree)
         if new := tuple(name for name in self.wants if name not in self._told):
             yield Subscribed(new)
         self._told = set(self.wants)
@@ -216,21 +233,21 @@ class Course:
     def _is_used(self, birth: int) -> bool:
         return birth in self.closing or any(tree.birth == birth for tree in self.forest.trees.values())
 
-    def _everywhere_if_wanted(self, item: Item) -> Iterator[Effect]:
-        """Pass up a message, if it is wanted in the epoch that ends with the opening that it waited for."""
+    def _everywhere_if_wanted(self, item: ControlItem) -> Iterator[Effect]:
+        """Pass up a message, if it is wanted here in the epoch in which it was ordered."""
         assert isinstance(item.control, Everywhere)
         groups = item.control.groups
-        if not groups or not set(groups).isdisjoint(self.wants):
+        if not groups or not set(groups).isdisjoint(self._wants.get(item.epoch, ())):
             yield from self._everywhere(item)
         elif item.originator == self.me:
             self.source.in_effect(len(item.control.data))
 
-    def _everywhere(self, item: Item) -> Iterator[Effect]:
+    def _everywhere(self, item: ControlItem) -> Iterator[Effect]:
         control = item.control
         assert isinstance(control, Everywhere)
         if item.originator == self.me:
             self.source.in_effect(len(control.data))
-        yield self.delivering.control(self.opened, item.place, item.originator, item.sender, item.service, control.data)
+        yield self.delivering.control(item.epoch, item.spot, item.originator, item.sender, item.service, control.data)
 
     def leftover(self) -> Iterator[Effect]:
         """Pass up what no opening has come for: the configuration has ended."""
@@ -272,12 +289,12 @@ class Course:
                 return  # all of it was done, and safe
             stream = self._stream_of(block.birth)
             (stream.done if block.kind is BlockKind.DONE else stream.safe)(process, block.through)
-        elif isinstance(block, Places):
+        elif isinstance(block, GivenPlaces):
             self._ordered(block, process)
         else:
             self._numbers(block, process)
 
-    def _stream_of(self, birth: int) -> Stream:
+    def _stream_of(self, birth: int) -> TreeStream:
         stream = self.stream if self.stream is not None and self.stream.birth == birth else self.closing.get(birth)
         if stream is None:
             raise BadBlock("a block of a tree that this process is not in")
@@ -295,7 +312,7 @@ class Course:
             raise BadBlock("an offer to groups that there are not")
         self.offers.add(offer.cargo)
 
-    def _ordered(self, block: Places, process: ProcessId) -> None:
+    def _ordered(self, block: GivenPlaces, process: ProcessId) -> None:
         for place in block.places:
             self.source.ordered(place)
             self._known.setdefault((process, block.birth), []).append(place.source)
@@ -323,7 +340,7 @@ class Course:
         else:
             self.to_send.append((offer.entry, encode_offer(offer)))
 
-    def is_shut(self, turn: Turn) -> bool:
+    def is_shut(self, turn: SourceTurn) -> bool:
         """Whether what is to be sent next would enter here, where the tree has closed."""
         stream, tree = self.stream, turn.tree
         if tree is None or turn.entry != self.me:
@@ -348,14 +365,14 @@ class Course:
             return
         for cargo in self.offers.takeable(stream, lambda receivers: not self.behind.isdisjoint(receivers)):
             ordered = stream.enter(cargo)
-            place = Place(cargo.source, ordered.number, ordered.rank)
+            place = GivenPlace(cargo.source, ordered.number, ordered.rank)
             if cargo.originator == self.me:
                 self.source.ordered(place)
             else:
                 self._answers.setdefault((cargo.originator, stream.birth), []).append(place)
         self._stabilise(stream)
 
-    def _stabilise(self, stream: Stream) -> None:
+    def _stabilise(self, stream: TreeStream) -> None:
         stable: dict[ProcessId, list[int]] = {}
         for ordered in stream.stable:
             stable.setdefault(ordered.cargo.originator, []).append(ordered.cargo.source)
@@ -370,7 +387,7 @@ class Course:
     # What comes of it
 
     @property
-    def streams(self) -> list[Stream]:
+    def streams(self) -> list[TreeStream]:
         """Return those that are not finished, the oldest first."""
         return [*self.closing.values(), *([self.stream] if self.stream and not self.stream.is_closed else [])]
 

@@ -15,6 +15,7 @@ from ordercast.order.tree.blocks import SOURCE_BITS, Cargo
 from ordercast.wire.header import Part
 
 CONTROL_SLOT = 0x8000  # the slot of what went by the control stream; cargoes have fewer messages
+Spot = tuple[int, int]  # number and slot of a message on the control stream
 SENDERS_MAX = 100_000  # that are remembered
 
 
@@ -57,9 +58,8 @@ class Delivering:
         origin = ConfigurationId(self.configuration.seq, cargo.originator)
         return Deliver(self.current, origin, parcels) if parcels else None
 
-    def control(
-        self, opening: int, index: int, originator: ProcessId, sender: int, service: int, data: bytes
-    ) -> Deliver:
-        number = opening << SOURCE_BITS | index
-        parcel = number, originator, (sender,), (service,), (data,), 1, CONTROL_SLOT
+    def control(self, epoch: int, spot: Spot, originator: ProcessId, sender: int, service: int, data: bytes) -> Deliver:
+        number, slot = spot
+        number |= epoch << SOURCE_BITS
+        parcel = number, originator, (sender,), (service,), (data,), 1, CONTROL_SLOT | slot
         return Deliver(self.current, self.configuration, [parcel])

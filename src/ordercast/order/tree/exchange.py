@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.tree.blocks import Cargo, Ordered
 from ordercast.order.tree.course import Course
-from ordercast.order.tree.plan import Plan, lacks, plan_of
+from ordercast.order.tree.plan import TreePlan, lacks, plan_of
 from ordercast.order.tree.reports import (
     ACTUAL,
-    Identity,
-    Mark,
+    CargoIdentity,
+    HeldMark,
     Order,
     Recovered,
     Report,
@@ -25,19 +25,19 @@ from ordercast.order.tree.reports import (
     mark_of,
 )
 
-Owed = tuple[Order, Mark | None, int, Cargo]  # its place, its mark if the plan has one, its birth
+Owed = tuple[Order, HeldMark | None, int, Cargo]  # its place, its mark if the plan has one, its birth
 
 
-class Exchange:
-    def __init__(self, course: Course, members: Iterable[ProcessId], came: Mapping[Identity, Recovered]) -> None:
+class TreeExchange:
+    def __init__(self, course: Course, members: Iterable[ProcessId], came: Mapping[CargoIdentity, Recovered]) -> None:
         """`members`: of the new configuration; `came`: what an exchange that failed has brought."""
         self.course = course
         self._members = frozenset(members)
         self.came = dict(came)
-        self.plan: Plan | None = None
+        self.plan: TreePlan | None = None
         self.companions: tuple[ProcessId, ...] = ()
         self._reports: dict[ProcessId, Report] = {}
-        self._missing: set[Identity] = set()
+        self._missing: set[CargoIdentity] = set()
         self.mine = self._report()
 
     @property
@@ -62,7 +62,7 @@ class Exchange:
             unordered,
         )
 
-    def _marks(self) -> Iterator[Mark]:
+    def _marks(self) -> Iterator[HeldMark]:
         yield from (recovered.mark for recovered in self.came.values())
         yield from (mark_of(ordered) for ordered in self._held())
 
@@ -76,7 +76,7 @@ class Exchange:
                 birth, entry, cargo = sent.offer
                 yield Ordered(birth, entry, sent.place.number, sent.place.rank, cargo)
 
-    def receivers(self, mark: Mark) -> frozenset[ProcessId]:
+    def receivers(self, mark: HeldMark) -> frozenset[ProcessId]:
         """Return who is owed a message; nobody, of an epoch that all have long left behind."""
         for tree in self.course.trees.get(mark.birth, ()):
             if tree.has(mark.entry) and mark.groups:
@@ -125,7 +125,7 @@ class Exchange:
         """Return what this process still has to deliver, in order."""
         assert self.plan is not None
         course, counts = self.course, dict(self.mine.counts)
-        found: dict[Identity, Owed] = {}
+        found: dict[CargoIdentity, Owed] = {}
         for identity, mark in self.plan.marks.items():
             sent = course.source.sent.get(mark.source) if mark.originator == course.me else None
             if (
@@ -149,7 +149,7 @@ class Exchange:
         assert not owed or owed[0][0] > course.delivered, "nothing goes behind what was delivered"
         return owed
 
-    def is_before_signal(self, mark: Mark | None) -> bool:
+    def is_before_signal(self, mark: HeldMark | None) -> bool:
         """Whether a companion has delivered it in the configuration, or all have it for certain."""
         assert self.plan is not None
         return mark is None or self.plan.is_before_signal(mark, self.receivers(mark))

@@ -10,14 +10,14 @@ import hashlib
 from collections.abc import Iterable, Mapping
 
 from ordercast.model.ids import ProcessId
-from ordercast.order.tree.blocks import Groups
+from ordercast.order.tree.blocks import GroupPlaces
 from ordercast.order.tree.graph import Graph, Memberships
 
 TreeId = tuple[int, ProcessId]  # birth and root
 
 
 class Tree:
-    """One tree. Groups are numbered by their sorted names."""
+    """One tree. GroupPlaces are numbered by their sorted names."""
 
     __slots__ = ("_entries", "_places", "_receivers", "_routes", "birth", "graph", "names", "root")
 
@@ -27,9 +27,9 @@ class Tree:
         (self.root,) = graph.trees()
         self.names = sorted(graph.groups)
         self._places = {name: place for place, name in enumerate(self.names)}
-        self._receivers: dict[Groups, frozenset[ProcessId]] = {}
-        self._entries: dict[tuple[Groups, ProcessId | None], ProcessId] = {}
-        self._routes: dict[tuple[ProcessId, Groups], Mapping[ProcessId, tuple[ProcessId, ...]]] = {}
+        self._receivers: dict[GroupPlaces, frozenset[ProcessId]] = {}
+        self._entries: dict[tuple[GroupPlaces, ProcessId | None], ProcessId] = {}
+        self._routes: dict[tuple[ProcessId, GroupPlaces], Mapping[ProcessId, tuple[ProcessId, ...]]] = {}
 
     @property
     def id(self) -> TreeId:
@@ -42,18 +42,18 @@ class Tree:
     def has(self, process: ProcessId) -> bool:
         return process in self.graph.parents
 
-    def places(self, names: Iterable[str]) -> Groups:
+    def places(self, names: Iterable[str]) -> GroupPlaces:
         """Return the numbers of those groups that are here."""
         return tuple(sorted({self._places[name] for name in names if name in self._places}))
 
-    def receivers(self, groups: Groups) -> frozenset[ProcessId]:
+    def receivers(self, groups: GroupPlaces) -> frozenset[ProcessId]:
         found = self._receivers.get(groups)
         if found is None:
             members = (self.graph.groups[self.names[place]] for place in groups)
             found = self._receivers[groups] = frozenset().union(*members)
         return found
 
-    def entry(self, groups: Groups, sender: ProcessId) -> ProcessId:
+    def entry(self, groups: GroupPlaces, sender: ProcessId) -> ProcessId:
         """Return where messages of a sender to these groups enter: at the lowest common ancestor of all receivers, and
         of the sender if it is none of them; at the root, if the sender is in another tree."""
         receivers = self.receivers(groups)
@@ -77,14 +77,14 @@ class Tree:
         """Whether one process is another, or an ancestor of it."""
         return one in self.graph.parents and self.graph.common_ancestor((one, other)) == one
 
-    def children(self, node: ProcessId, entry: ProcessId, groups: Groups) -> tuple[ProcessId, ...]:
+    def children(self, node: ProcessId, entry: ProcessId, groups: GroupPlaces) -> tuple[ProcessId, ...]:
         """Return whom a process passes messages on to."""
         routes = self._routes.get((entry, groups))
         if routes is None:
             routes = self._routes[entry, groups] = self.graph.routes(entry, self.receivers(groups))
         return routes[node]
 
-    def footprint(self, entry: ProcessId, groups: Groups) -> frozenset[ProcessId]:
+    def footprint(self, entry: ProcessId, groups: GroupPlaces) -> frozenset[ProcessId]:
         return self.graph.below(entry, self.receivers(groups))
 
     def wants(self, process: ProcessId) -> tuple[str, ...]:

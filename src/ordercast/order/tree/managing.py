@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ordercast.model.effects import Effect, Record
 from ordercast.model.ids import Instant
 from ordercast.model.notes import Occurred, Occurrence
-from ordercast.order.tree.changes import Change, ChangeKind, next_opening
+from ordercast.order.tree.changes import ChangeKind, ForestChange, next_opening
 from ordercast.order.tree.config import TreeConfig
 from ordercast.order.tree.control import Everywhere
 from ordercast.order.tree.course import Course
@@ -36,7 +36,7 @@ class Manager:
     def next_deadline(self, course: Course) -> Instant | None:
         return self.not_before if self._is_due(course) else None
 
-    def change(self, course: Course, now: Instant) -> Change | None:
+    def change(self, course: Course, now: Instant) -> ForestChange | None:
         """Return the change to be made now, if any is."""
         if not self._is_due(course) or now < self.not_before:
             return None
@@ -58,5 +58,5 @@ class Manager:
             return False
         return bool(course.unopened)
 
-    def notes(self, change: Change) -> Iterator[Effect]:
+    def notes(self, change: ForestChange) -> Iterator[Effect]:
         return (Record(Occurred(OCCURRENCES[kind])) for kind in change.kinds)

@@ -44,7 +44,7 @@ from ordercast.order.tree.bundle import Bundle
 from ordercast.order.tree.config import TreeConfig
 from ordercast.order.tree.control import (
     ControlKind,
-    Held,
+    Holding,
     Wants,
     decode_control,
     encode_closed,
@@ -55,12 +55,12 @@ from ordercast.order.tree.control import (
     encode_wants,
 )
 from ordercast.order.tree.course import Course
-from ordercast.order.tree.delivering import Delivering
-from ordercast.order.tree.exchange import Exchange
+from ordercast.order.tree.delivering import Delivering, Spot
+from ordercast.order.tree.exchange import TreeExchange
 from ordercast.order.tree.managing import Manager
 from ordercast.order.tree.promised import ENGINE, GROUPS, PROMISED, SERVICES
 from ordercast.order.tree.reports import Recovered, Report, encode_recovered, encode_report
-from ordercast.order.tree.source import Source
+from ordercast.order.tree.source import TreeSource
 from ordercast.order.tree.stream import BadBlock
 from ordercast.wire.head import cluster_id_from
 from ordercast.wire.header import digest_of
@@ -68,7 +68,7 @@ from ordercast.wire.header import digest_of
 TAG_END = 9  # of the tag behind the kind of a control message
 CONTROL = "control"  # the name of the inner ring
 SPARE = 2  # the control stream's room is shared: users may fill all but one part in so many
-EXCHANGE, LEAVING = "Exchange", "Leaving"
+EXCHANGE, LEAVING = "TreeExchange", "Leaving"
 
 
 class TreeNode:
@@ -94,9 +94,9 @@ class TreeNode:
         )
         self._cluster = cluster_id_from(sizes.cluster, ENGINE)
         self._course: Course | None = None
-        self._exchange: Exchange | None = None
+        self._exchange: TreeExchange | None = None
         self._next: Configuration | None = None  # of the control stream, while the exchange lasts
-        self._ahead: list[tuple[ProcessId, int, int, bytes]] = []  # what it has brought meanwhile
+        self._ahead: list[tuple[Spot, ProcessId, int, int, bytes]] = []  # what it has brought meanwhile
         self._is_regular = True  # the control stream is in a regular configuration
         self._bundle: Bundle | None = None
         self._manager = Manager(config)
@@ -201,7 +201,7 @@ class TreeNode:
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         self._me = process_id_from(self._node, incarnation)
-        self._source = Source(self._me, self._link_config.body_max - CARGO_SIZE, self._config.source_window)
+        self._source = TreeSource(self._me, self._link_config.body_max - CARGO_SIZE, self._config.source_window)
         kept = {f"{CONTROL}.{key}": value for key, value in stored.items()}
         return self._go_on(self._control.start(kept, incarnation, now), now)
 
@@ -272,8 +272,8 @@ class TreeNode:
         onward: list[Effect] = []
         for effect in effects:
             if isinstance(effect, Deliver):
-                for _, _, originator, sender, service, data in effect.messages():
-                    onward += self._ordered(originator, sender, service, data)
+                for number, slot, originator, sender, service, data in effect.messages():
+                    onward += self._ordered((number, slot), originator, sender, service, data)
             elif isinstance(effect, Install):
                 onward += self._installed(effect.configuration, now)
             elif isinstance(effect, Persist):
@@ -285,7 +285,7 @@ class TreeNode:
                 onward.append(effect)
         return onward
 
-    def _ordered(self, originator: ProcessId, sender: int, service: int, data: bytes) -> Iterator[Effect]:
+    def _ordered(self, spot: Spot, originator: ProcessId, sender: int, service: int, data: bytes) -> Iterator[Effect]:
         course = self._course_now
         if data[1:TAG_END] != digest_of(self._configuration_of_control):
             if data[0] in (ControlKind.EVERYWHERE, ControlKind.CROSS) and originator == self._me:
@@ -309,9 +309,9 @@ class TreeNode:
                 if self._is_regular:
                     yield from self._complete()
         elif self._exchange is not None:
-            self._ahead.append((originator, sender, service, data))
+            self._ahead.append((spot, originator, sender, service, data))
         else:
-            yield from course.control(control, originator, sender, service)
+            yield from course.control(control, spot, originator, sender, service)
             yield from course.settle()
 
     def _installed(self, configuration: Configuration, now: Instant) -> Iterator[Effect]:
@@ -337,7 +337,7 @@ class TreeNode:
         self._own.clear()
         self._bundle = None
         self._next = configuration
-        self._exchange = Exchange(self._course, configuration.members, came)
+        self._exchange = TreeExchange(self._course, configuration.members, came)
         self._own.append((encode_report(self._exchange.mine), Service.SAFE))
 
     def _complete(self) -> Iterator[Effect]:
@@ -366,7 +366,7 @@ class TreeNode:
         ahead, self._ahead = self._ahead, []
         yield from self._begin(view, ahead)
 
-    def _begin(self, view: Configuration, ahead: Sequence[tuple[ProcessId, int, int, bytes]]) -> Iterator[Effect]:
+    def _begin(self, view: Configuration, ahead: Sequence[tuple[Spot, ProcessId, int, int, bytes]]) -> Iterator[Effect]:
         """A configuration begins: say what is wanted here, and take what the control stream has brought in it."""
         self._bundle = Bundle(self._link_config, self._cluster, self._me, view.id, view.members)
         self._manager.begin()
@@ -375,10 +375,10 @@ class TreeNode:
         own = f"={self._me:x}"
         self._own.append((encode_wants(Wants((own, *sorted(self._wanted)), is_full=True)), Service.AGREED))
         yield Install(view)
-        for originator, sender, service, data in ahead:
-            yield from self._ordered(originator, sender, service, data)
+        for message in ahead:
+            yield from self._ordered(*message)
 
-    def _recovery_notes(self, exchange: Exchange) -> Iterator[Effect]:
+    def _recovery_notes(self, exchange: TreeExchange) -> Iterator[Effect]:
         plan = exchange.plan
         assert plan is not None
         yield from _counted(
@@ -497,7 +497,7 @@ class TreeNode:
                 self._own.append((encode_wants(Wants(gained, lost)), Service.AGREED))
             if self._is_behind != self._said_behind:
                 self._said_behind = self._is_behind
-                self._own.append((encode_held(Held(self._is_behind)), Service.AGREED))
+                self._own.append((encode_held(Holding(self._is_behind)), Service.AGREED))
         while self._own and self._fits(len(self._own[0][0])):
             data, service = self._own.popleft()
             effects += self._taken(self._control.submit([Submission(self._tagged(data), service)], now), now)
@@ -525,10 +525,10 @@ class TreeNode:
         return notes + self._taken(self._control.leave(now), now)
 
     _me: ProcessId
-    _source: Source
+    _source: TreeSource
 
 
-def _finished(exchange: Exchange, transitional: Configuration) -> Iterator[Effect]:
+def _finished(exchange: TreeExchange, transitional: Configuration) -> Iterator[Effect]:
     """Pass up what is left of a configuration: what a companion has delivered in it, then the signal, then the rest;
     openings take effect between births."""
     course = exchange.course

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ordercast.model.ids import ProcessId
 from ordercast.order.tree.blocks import Cargo
-from ordercast.order.tree.stream import Stream
+from ordercast.order.tree.stream import TreeStream
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Offers:
     def add(self, cargo: Cargo) -> None:
         self.queues.setdefault(cargo.originator, deque()).append(cargo)
 
-    def takeable(self, stream: Stream, is_behind: Callable[[frozenset[ProcessId]], bool]) -> Iterator[Cargo]:
+    def takeable(self, stream: TreeStream, is_behind: Callable[[frozenset[ProcessId]], bool]) -> Iterator[Cargo]:
         """Take what may enter now, one of each source in turn."""
         is_moving = True
         while is_moving:
@@ -40,7 +40,7 @@ class Offers:
                     is_moving = True
                     yield queue.popleft()
 
-    def _may_enter(self, cargo: Cargo, stream: Stream, is_behind: Callable[[frozenset[ProcessId]], bool]) -> bool:
+    def _may_enter(self, cargo: Cargo, stream: TreeStream, is_behind: Callable[[frozenset[ProcessId]], bool]) -> bool:
         if is_behind(stream.tree.receivers(cargo.groups) if cargo.groups else frozenset()):
             self.held_by_application += 1
             return False

@@ -13,26 +13,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ordercast.model.ids import ProcessId
-from ordercast.order.tree.reports import ACTUAL, Identity, Mark, Order, Report, Unordered
+from ordercast.order.tree.reports import ACTUAL, CargoIdentity, HeldMark, Order, Report, Unordered
 
-Receivers = Callable[[Mark], frozenset[ProcessId]]
+Receivers = Callable[[HeldMark], frozenset[ProcessId]]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    marks: Mapping[Identity, Mark]  # all that is held or implied
-    senders: Mapping[Identity, ProcessId]  # who sends again what somebody lacks
+class TreePlan:
+    marks: Mapping[CargoIdentity, HeldMark]  # all that is held or implied
+    senders: Mapping[CargoIdentity, ProcessId]  # who sends again what somebody lacks
     delivered: Mapping[ProcessId, Order]
     implied: int = 0  # how many
     forwarded: int = 0  # how many are sent again by one who is not owed them
     by_source: int = 0  # how many by their source, who alone has them
 
-    def is_before_signal(self, mark: Mark, receivers: frozenset[ProcessId]) -> bool:
+    def is_before_signal(self, mark: HeldMark, receivers: frozenset[ProcessId]) -> bool:
         """Whether somebody who is owed a message has delivered it before the configuration ended."""
         return any(self.delivered[one] >= mark.order for one in receivers if one in self.delivered)
 
 
-def plan_of(reports: Mapping[ProcessId, Report], receivers: Receivers) -> Plan:
+def plan_of(reports: Mapping[ProcessId, Report], receivers: Receivers) -> TreePlan:
     """Return what those who came along with each other do; the same at all of them."""
     marks, holders = _held(reports)
     implied = _implied(reports, marks)
@@ -40,7 +40,7 @@ def plan_of(reports: Mapping[ProcessId, Report], receivers: Receivers) -> Plan:
         marks[mark.identity] = mark
         holders[mark.identity] = {process}
     counts = {process: dict(report.counts) for process, report in reports.items()}
-    senders: dict[Identity, ProcessId] = {}
+    senders: dict[CargoIdentity, ProcessId] = {}
     forwarded = by_source = 0
     for identity in sorted(marks):
         mark, having = marks[identity], holders[identity]
@@ -55,12 +55,14 @@ def plan_of(reports: Mapping[ProcessId, Report], receivers: Receivers) -> Plan:
             forwarded += sender not in owed and sender != mark.originator
             by_source += having == {mark.originator}
     delivered = {process: report.delivered for process, report in reports.items()}
-    return Plan(marks, senders, delivered, len(implied), forwarded, by_source)
+    return TreePlan(marks, senders, delivered, len(implied), forwarded, by_source)
 
 
-def _held(reports: Mapping[ProcessId, Report]) -> tuple[dict[Identity, Mark], dict[Identity, set[ProcessId]]]:
-    marks: dict[Identity, Mark] = {}
-    holders: dict[Identity, set[ProcessId]] = {}
+def _held(
+    reports: Mapping[ProcessId, Report],
+) -> tuple[dict[CargoIdentity, HeldMark], dict[CargoIdentity, set[ProcessId]]]:
+    marks: dict[CargoIdentity, HeldMark] = {}
+    holders: dict[CargoIdentity, set[ProcessId]] = {}
     for process in sorted(reports):
         for mark in reports[process].held:
             known = marks.setdefault(mark.identity, mark)
@@ -69,11 +71,13 @@ def _held(reports: Mapping[ProcessId, Report]) -> tuple[dict[Identity, Mark], di
     return marks, holders
 
 
-def _implied(reports: Mapping[ProcessId, Report], marks: Mapping[Identity, Mark]) -> list[tuple[ProcessId, Mark]]:
+def _implied(
+    reports: Mapping[ProcessId, Report], marks: Mapping[CargoIdentity, HeldMark]
+) -> list[tuple[ProcessId, HeldMark]]:
     """Return what was ordered before something that is held, by the entry that both were sent to."""
-    found: list[tuple[ProcessId, Mark]] = []
+    found: list[tuple[ProcessId, HeldMark]] = []
     for process in sorted(reports):
-        later: dict[tuple[int, ProcessId], list[Mark]] = {}
+        later: dict[tuple[int, ProcessId], list[HeldMark]] = {}
         for mark in marks.values():
             if mark.originator == process:
                 later.setdefault((mark.birth, mark.entry), []).append(mark)
@@ -86,12 +90,12 @@ def _implied(reports: Mapping[ProcessId, Report], marks: Mapping[Identity, Mark]
     return found
 
 
-def _implied_mark(process: ProcessId, one: Unordered, following: Mark) -> Mark:
+def _implied_mark(process: ProcessId, one: Unordered, following: HeldMark) -> HeldMark:
     birth, rank, *_ = following.order
-    return Mark(one.birth, one.entry, 0, process, one.source, one.groups, (birth, rank, 1 - ACTUAL, one.source))
+    return HeldMark(one.birth, one.entry, 0, process, one.source, one.groups, (birth, rank, 1 - ACTUAL, one.source))
 
 
-def lacks(report: Report, counts: Mapping[tuple[ProcessId, tuple[int, ...]], int], mark: Mark) -> bool:
+def lacks(report: Report, counts: Mapping[tuple[ProcessId, tuple[int, ...]], int], mark: HeldMark) -> bool:
     """Whether a process has not processed a message that it is owed."""
     if mark.birth == report.birth:
         return not mark.number or counts.get((mark.entry, mark.groups), 0) < mark.number

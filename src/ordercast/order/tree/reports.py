@@ -19,7 +19,7 @@ from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.tree.blocks import (
     Cargo,
     Channel,
-    Groups,
+    GroupPlaces,
     Ordered,
     Rank,
     encode_cargo,
@@ -42,12 +42,12 @@ _ORDER: Final = struct.Struct(">BQ")
 _UNORDERED: Final = struct.Struct(">QIQ")
 
 Order = tuple[int, Rank, int, int]  # birth, rank, whether implied (0) or actual (1), source number of an implied one
-Identity = tuple[ProcessId, int, int]  # originator, source number, birth: a cargo has one place in a birth at most
+CargoIdentity = tuple[ProcessId, int, int]  # originator, source number, birth: a cargo has one place in a birth at most
 
 NOTHING_DELIVERED: Final[Order] = (0, (), 0, 0)
 
 
-class Mark(NamedTuple):
+class HeldMark(NamedTuple):
     """A held cargo, without its bytes."""
 
     birth: int
@@ -55,11 +55,11 @@ class Mark(NamedTuple):
     number: int  # in its channel; 0: nobody knows
     originator: ProcessId
     source: int
-    groups: Groups
+    groups: GroupPlaces
     order: Order
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> CargoIdentity:
         return self.originator, self.source, self.birth
 
 
@@ -69,7 +69,7 @@ class Unordered(NamedTuple):
     source: int
     birth: int
     entry: ProcessId
-    groups: Groups
+    groups: GroupPlaces
 
 
 class Report(NamedTuple):
@@ -80,7 +80,7 @@ class Report(NamedTuple):
     opened: int  # the last opening that took effect there
     delivered: Order
     counts: tuple[tuple[Channel, int], ...]  # of that tree
-    held: tuple[Mark, ...]
+    held: tuple[HeldMark, ...]
     unordered: tuple[Unordered, ...]
 
 
@@ -88,17 +88,17 @@ class Recovered(NamedTuple):
     """A held cargo, for those who lack it."""
 
     installed: ConfigurationId
-    mark: Mark
+    mark: HeldMark
     cargo: Cargo
 
 
-def mark_of(ordered: Ordered, order: Order | None = None) -> Mark:
+def mark_of(ordered: Ordered, order: Order | None = None) -> HeldMark:
     birth, entry, number, rank, cargo = ordered
     order = order or (birth, rank, ACTUAL, 0)
-    return Mark(birth, entry, number, cargo.originator, cargo.source, cargo.groups, order)
+    return HeldMark(birth, entry, number, cargo.originator, cargo.source, cargo.groups, order)
 
 
-def _groups(groups: Groups) -> bytes:
+def _groups(groups: GroupPlaces) -> bytes:
     return struct.pack(f">B{len(groups)}I", len(groups), *groups)
 
 
@@ -107,7 +107,7 @@ def _order(order: Order) -> bytes:
     return _COUNT.pack(birth) + encode_rank(rank) + _ORDER.pack(actual, source)
 
 
-def _mark(mark: Mark) -> bytes:
+def _mark(mark: HeldMark) -> bytes:
     birth, entry, number, originator, source, groups, order = mark
     return _MARK.pack(birth, entry, number, originator, source) + _groups(groups) + _order(order)
 
@@ -158,7 +158,7 @@ def _bounded(reader: ByteReader) -> int:
     return int(count)
 
 
-def _read_groups(reader: ByteReader) -> Groups:
+def _read_groups(reader: ByteReader) -> GroupPlaces:
     return reader.numbers(reader.byte(), "I")
 
 
@@ -174,10 +174,10 @@ def _read_count(reader: ByteReader) -> tuple[Channel, int]:
     return (ProcessId(entry), groups), count
 
 
-def _read_mark(reader: ByteReader) -> Mark:
+def _read_mark(reader: ByteReader) -> HeldMark:
     birth, entry, number, originator, source = reader.unpack(_MARK)
     groups = _read_groups(reader)
-    return Mark(birth, ProcessId(entry), number, ProcessId(originator), source, groups, _read_order(reader))
+    return HeldMark(birth, ProcessId(entry), number, ProcessId(originator), source, groups, _read_order(reader))
 
 
 def _read_unordered(reader: ByteReader) -> tuple[Unordered, ...]:

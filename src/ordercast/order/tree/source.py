@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ordercast.model.ids import ProcessId
 from ordercast.model.inputs import Submission, Submissions
 from ordercast.order.outbox import OVERHEAD
-from ordercast.order.tree.blocks import PAYLOADS_MAX, Cargo, Offer, Place
+from ordercast.order.tree.blocks import PAYLOADS_MAX, Cargo, GivenPlace, Offer
 from ordercast.order.tree.forest import Forest, Tree
 from ordercast.wire.header import Part
 
@@ -24,7 +24,7 @@ LENGTH_SIZE = 4  # before each payload
 
 
 @dataclass(slots=True)
-class Wish:
+class SourceWish:
     """Messages in a row of one sender that go to the same destinations, as they were submitted."""
 
     destinations: tuple[str, ...]
@@ -33,7 +33,7 @@ class Wish:
     payloads: tuple[bytes, ...]
     part: int = Part.WHOLE
     source: int = 0  # its number, once it was sent
-    whole: Wish | None = None  # the message that it is a part of
+    whole: SourceWish | None = None  # the message that it is a part of
     is_given_up: bool = False  # its parts: it goes another way
     birth: int = 0  # of the tree that its first part went to
 
@@ -53,30 +53,30 @@ class Wish:
 class Sent:
     """A cargo that is not known to be stable."""
 
-    wish: Wish
+    wish: SourceWish
     offer: Offer
-    place: Place | None = None  # once it is ordered
+    place: GivenPlace | None = None  # once it is ordered
     is_stable: bool = False
 
 
-class Turn(NamedTuple):
+class SourceTurn(NamedTuple):
     """What to do next."""
 
-    wish: Wish
+    wish: SourceWish
     tree: Tree | None = None  # None: by the control stream
     entry: ProcessId | None = None
 
 
 @dataclass(slots=True)
-class Source:
+class TreeSource:
     me: ProcessId
     whole_max: int  # bytes of messages in one cargo
     window: int
-    waiting: deque[Wish] = field(default_factory=deque)
+    waiting: deque[SourceWish] = field(default_factory=deque)
     sent: dict[int, Sent] = field(default_factory=dict)  # by source number, ascending
-    refused: list[Wish] = field(default_factory=list)
-    begun: list[Wish] = field(default_factory=list)  # parts of a large message whose last part is not released
-    flying: list[Wish] = field(default_factory=list)  # submitted to the control stream, and not ordered
+    refused: list[SourceWish] = field(default_factory=list)
+    begun: list[SourceWish] = field(default_factory=list)  # parts of a large message whose last part is not released
+    flying: list[SourceWish] = field(default_factory=list)  # submitted to the control stream, and not ordered
     is_stale: bool = False  # these were submitted in a configuration that has ended: they have no effect any more
     in_control: int = 0  # submitted to the control stream, and not in effect here
     size: int = 0  # what is kept, overhead included
@@ -103,33 +103,33 @@ class Source:
                 self.waiting.append(wish)
                 self.size += wish.cost
 
-    def _wishes(self, one: Submission | Submissions, payloads: tuple[bytes, ...]) -> Iterator[Wish]:
+    def _wishes(self, one: Submission | Submissions, payloads: tuple[bytes, ...]) -> Iterator[SourceWish]:
         """Cut into cargoes: messages in a row, as many as fit."""
         row: list[bytes] = []
         size = 0
         for payload in payloads:
             if row and (size + len(payload) + LENGTH_SIZE > self.whole_max or len(row) == PAYLOADS_MAX):
-                yield Wish(one.destinations, one.sender, int(one.service), tuple(row))
+                yield SourceWish(one.destinations, one.sender, int(one.service), tuple(row))
                 row, size = [], 0
             row.append(payload)
             size += len(payload) + LENGTH_SIZE
         if row:
-            yield Wish(one.destinations, one.sender, int(one.service), tuple(row))
+            yield SourceWish(one.destinations, one.sender, int(one.service), tuple(row))
 
     # What is sent next
 
-    def next(self, forest: Forest) -> Turn | None:
+    def next(self, forest: Forest) -> SourceTurn | None:
         """Return what may be sent now; the caller says `offered` or `submitted`."""
         if not self.waiting or self.refused or self.is_stale:
             return None
         wish = self.waiting[0]
         if not wish.destinations:
-            return None if self._unordered else Turn(wish)
+            return None if self._unordered else SourceTurn(wish)
         if self.in_control or self._unordered_size >= self.window:
             return None
         trees = forest.of_groups(wish.destinations)
         if len(trees) > 1:
-            return None if self._unordered else Turn(self._in_one_piece(wish))
+            return None if self._unordered else SourceTurn(self._in_one_piece(wish))
         tree = trees[0] if trees else forest.of(self.me)
         if tree is None or (self.sent and not trees):
             return None  # what is for nobody enters here, and must not overtake what has not come back
@@ -142,16 +142,16 @@ class Source:
         if any((one.offer.birth, one.offer.entry) != (tree.birth, entry) for one in self.unordered):
             self.entry_waited += 1
             return None
-        return Turn(wish, tree, entry)
+        return SourceTurn(wish, tree, entry)
 
-    def _start_anew(self, wish: Wish) -> None:
+    def _start_anew(self, wish: SourceWish) -> None:
         """All receivers of a large message must have all its parts: its tree has changed, so it begins once more, when
         the parts that were ordered are stable."""
         if not any(one.wish.whole is wish.whole for one in self.sent.values()):
             self.waiting.extendleft(reversed(self.begun))
             self.begun = []
 
-    def _cut(self, wish: Wish) -> Wish:
+    def _cut(self, wish: SourceWish) -> SourceWish:
         """Cut a message that does not fit into parts, the first of which is returned."""
         if wish.whole is not None or wish.size + LENGTH_SIZE <= self.whole_max or len(wish.payloads) > 1:
             return wish
@@ -165,7 +165,7 @@ class Source:
         self.waiting.extendleft(reversed(parts))
         return parts[0]
 
-    def _in_one_piece(self, wish: Wish) -> Wish:
+    def _in_one_piece(self, wish: SourceWish) -> SourceWish:
         """Take back the parts of a message that has to go another way, which takes it whole."""
         whole = wish.whole
         if whole is None:
@@ -178,7 +178,7 @@ class Source:
         self.waiting.appendleft(again)
         return again
 
-    def _entry(self, wish: Wish, tree: Tree) -> ProcessId:
+    def _entry(self, wish: SourceWish, tree: Tree) -> ProcessId:
         own = entry = tree.entry(tree.places(wish.destinations), self.me)
         for one in self.sent.values():
             offer = one.offer
@@ -188,7 +188,7 @@ class Source:
         self.entry_raised += entry != own
         return entry
 
-    def offered(self, turn: Turn, epoch: int) -> Offer:
+    def offered(self, turn: SourceTurn, epoch: int) -> Offer:
         """The first that waits is sent to its entry."""
         wish, tree, entry = turn
         assert tree is not None and entry is not None and self.waiting[0] is wish
@@ -206,7 +206,7 @@ class Source:
         self._unordered_size += wish.size
         return offer
 
-    def submitted(self, turn: Turn) -> None:
+    def submitted(self, turn: SourceTurn) -> None:
         """The first that waits went to the control stream, message by message."""
         self.waiting.popleft()
         self.in_control += len(turn.wish.payloads)
@@ -233,7 +233,7 @@ class Source:
 
     # Answers
 
-    def ordered(self, place: Place) -> bool:
+    def ordered(self, place: GivenPlace) -> bool:
         """Hear the place of a cargo; False when it was known."""
         sent = self.sent.get(place.source)
         if sent is None or sent.place is not None:
@@ -283,7 +283,7 @@ class Source:
     def start_over(self, held: set[tuple[int, int]]) -> tuple[int, int]:
         """Everything that somebody holds, by source number and birth, was delivered; the rest is sent again, in order.
         Return how many cargoes and how many large messages that are."""
-        again: list[Wish] = []
+        again: list[SourceWish] = []
         for sent in list(self.sent.values()):
             if sent.place is not None or (sent.wish.source, sent.offer.birth) in held:
                 self._release(sent)

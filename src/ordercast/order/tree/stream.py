@@ -31,7 +31,7 @@ from ordercast.order.tree.forest import Tree
 
 
 @dataclass(slots=True, eq=False)
-class Held:
+class HeldBlock:
     """A block that was processed here and is not known to be stable."""
 
     ordered: Ordered | None  # None: the end of the birth
@@ -53,15 +53,15 @@ class Edge:
     sent: int = 0
     done: int = 0
     safe: int = 0
-    undone: deque[tuple[int, Held]] = field(default_factory=deque)
-    unsafe: deque[tuple[int, Held]] = field(default_factory=deque)
+    undone: deque[tuple[int, HeldBlock]] = field(default_factory=deque)
+    unsafe: deque[tuple[int, HeldBlock]] = field(default_factory=deque)
 
 
 class BadBlock(Exception):
     """A block that no process of the tree can have sent."""
 
 
-class Stream:
+class TreeStream:
     def __init__(self, me: ProcessId, tree: Tree) -> None:
         self.me = me
         self.tree = tree
@@ -71,17 +71,17 @@ class Stream:
         self.edges = {child: Edge() for child in tree.graph.children(me)}
         self.last: Rank = ()
         self.counts: dict[Channel, int] = {}  # blocks of each channel that were processed here
-        self.held: dict[tuple[int, ProcessId, tuple[int, ...], int], Held] = {}
-        self.queue: deque[Held] = deque()  # for the local process
+        self.held: dict[tuple[int, ProcessId, tuple[int, ...], int], HeldBlock] = {}
+        self.queue: deque[HeldBlock] = deque()  # for the local process
         self.outgoing: list[tuple[ProcessId, bytes]] = []
         self.stable: list[Ordered] = []  # of what entered here, since somebody asked
         self.unstable: Counter[Channel] = Counter()  # bytes that entered here
         self.unstable_size = 0
         self.is_closed = False
-        self._end: Held | None = None
+        self._end: HeldBlock | None = None
         self._came = 0  # blocks from the parent
-        self._from_parent: deque[Held] = deque()  # not yet done here
-        self._unsafe: deque[Held] = deque()  # from the parent, not known to be stable
+        self._from_parent: deque[HeldBlock] = deque()  # not yet done here
+        self._unsafe: deque[HeldBlock] = deque()  # from the parent, not known to be stable
         self._done = self._done_said = 0
         self._safe_heard = 0
 
@@ -95,7 +95,7 @@ class Stream:
         above = (*last[:depth], *(0,) * (depth - len(last[:depth])))
         rank = (*above, 1 + last[depth] if len(last) > depth else 1)
         ordered = Ordered(self.birth, self.me, self.counts.get(channel, 0) + 1, rank, cargo)
-        held = Held(ordered, is_known=cargo.originator == self.me)
+        held = HeldBlock(ordered, is_known=cargo.originator == self.me)
         self.unstable[channel] += cargo.size
         self.unstable_size += cargo.size
         self._process(held, ordered, encode_data(ordered))
@@ -109,7 +109,7 @@ class Stream:
         if ordered.rank <= self.last or ordered.number != self.counts.get(ordered.channel, 0) + 1:
             raise BadBlock("a block that is out of turn")
         self._came += 1
-        held = Held(ordered, self._came)
+        held = HeldBlock(ordered, self._came)
         self._from_parent.append(held)
         self._unsafe.append(held)
         self._process(held, ordered, data)
@@ -121,7 +121,7 @@ class Stream:
             return False
         return tree.is_above(ordered.entry, self.me) and self.me in tree.footprint(ordered.entry, groups)
 
-    def _process(self, held: Held, ordered: Ordered, data: bytes) -> None:
+    def _process(self, held: HeldBlock, ordered: Ordered, data: bytes) -> None:
         assert ordered.rank > self.last, "ranks rise"
         self.last = ordered.rank
         channel = ordered.channel
@@ -132,7 +132,7 @@ class Stream:
         if not ordered.cargo.groups or self.me in self.tree.receivers(ordered.cargo.groups):
             self.queue.append(held)
 
-    def _forward(self, held: Held, targets: tuple[ProcessId, ...], data: bytes) -> None:
+    def _forward(self, held: HeldBlock, targets: tuple[ProcessId, ...], data: bytes) -> None:
         held.targets, held.undone = targets, len(targets)
         for child in targets:
             edge = self.edges[child]
@@ -148,7 +148,7 @@ class Stream:
         """Nothing more is taken: tell the children, if the parent has said so, or there is none."""
         assert not self.is_closed
         self.is_closed = True
-        self._end = Held(None)
+        self._end = HeldBlock(None)
         if self.parent is not None:
             self._came += 1
             self._end.came = self._came
@@ -205,7 +205,7 @@ class Stream:
             self._judge(held)
             return
 
-    def _judge(self, held: Held) -> None:
+    def _judge(self, held: HeldBlock) -> None:
         """What entered here is stable when all below have it, and its source knows."""
         if held.ordered is not None and not held.came and held.is_done and held.is_known and not held.is_stable:
             channel, size = held.ordered.channel, held.ordered.cargo.size
@@ -214,7 +214,7 @@ class Stream:
             self.stable.append(held.ordered)
             self._settle(held)
 
-    def _settle(self, held: Held) -> None:
+    def _settle(self, held: HeldBlock) -> None:
         held.is_stable = True
         assert held.ordered is not None
         del self.held[held.ordered.key]

@@ -9,7 +9,7 @@ from ordercast.model.service import Service
 from ordercast.order.tree.blocks import Cargo, Close, Count, Ordered, decode_block
 from ordercast.order.tree.forest import Tree
 from ordercast.order.tree.graph import Graph
-from ordercast.order.tree.stream import BadBlock, Stream
+from ordercast.order.tree.stream import BadBlock, TreeStream
 
 A, B, C, D = (ProcessId(number) for number in (1, 2, 3, 4))
 GROUPS = {"all": frozenset({A, B, C}), "low": frozenset({B, C}), "side": frozenset({A, D})}
@@ -24,7 +24,7 @@ class Wood:
     """All processes of the tree, and links between them that lose nothing."""
 
     def __init__(self) -> None:
-        self.streams = {process: Stream(process, TREE) for process in (A, B, C, D)}
+        self.streams = {process: TreeStream(process, TREE) for process in (A, B, C, D)}
         self.got: dict[ProcessId, list[int]] = {process: [] for process in self.streams}
         self.copies: list[tuple[ProcessId, ProcessId, int]] = []
 
