@@ -1,7 +1,7 @@
 """What processes of a tree say on the control stream, as values and as bytes. A kind byte comes first.
 
     EVERYWHERE  data
-    CROSS       names: count 1, each: length 1, letters; data
+    CROSS       epoch 4, names: count 1, each: length 1, letters; data
     INTEREST    full 1, gained: count 2, names; lost: count 2, names
     OPEN        number 4, through 8, digest 8, closing: count 2, each: birth 4, root 8;
                 born: count 2, each: processes: count 2, each: process 8, parent 8 (0: none)
@@ -28,6 +28,7 @@ from ordercast.order.tree.reports import Recovered, Report, decode_recovered, de
 from ordercast.wire.reader import ByteReader
 
 _COUNT: Final = struct.Struct(">H")
+_EPOCH: Final = struct.Struct(">I")
 _OPEN: Final = struct.Struct(">IQ8s")
 _TREE: Final = struct.Struct(">IQ")
 _NODE: Final = struct.Struct(">QQ")
@@ -52,6 +53,7 @@ class Everywhere(NamedTuple):
 
     groups: tuple[str, ...]
     data: bytes
+    epoch: int = 0  # of its source, by which its receivers are chosen, if it has groups
 
 
 class Wants(NamedTuple):
@@ -96,8 +98,8 @@ def encode_everywhere(data: bytes) -> bytes:
     return bytes((ControlKind.EVERYWHERE,)) + data
 
 
-def encode_cross(groups: Sequence[str], data: bytes) -> bytes:
-    return bytes((ControlKind.CROSS, len(groups))) + _names(groups) + data
+def encode_cross(epoch: int, groups: Sequence[str], data: bytes) -> bytes:
+    return bytes((ControlKind.CROSS,)) + _EPOCH.pack(epoch) + bytes((len(groups),)) + _names(groups) + data
 
 
 def encode_wants(wants: Wants) -> bytes:
@@ -131,10 +133,11 @@ def decode_control(data: bytes) -> Control:
     if kind == ControlKind.EVERYWHERE:
         return Everywhere((), reader.rest())
     if kind == ControlKind.CROSS:
+        (epoch,) = reader.unpack(_EPOCH)
         groups = tuple(reader.names(reader.byte()))
         if not groups:
             raise WireError("a message to groups that names none")
-        return Everywhere(groups, reader.rest())
+        return Everywhere(groups, reader.rest(), epoch)
     control = _read(kind, reader)
     reader.end()
     return control

@@ -50,7 +50,6 @@ class ControlItem(NamedTuple):
 
     place: int
     spot: Spot
-    epoch: int  # the opening that was ordered last before it
     originator: ProcessId
     sender: int
     service: int
@@ -130,13 +129,11 @@ class Course:
         elif isinstance(control, Holding):
             (self.behind.add if control.is_held else self.behind.discard)(originator)
         elif isinstance(control, Everywhere) and not (self.ordered or self.is_frozen or control.groups):
-            yield from self._everywhere(
-                ControlItem(self.index, spot, self.ordered, originator, sender, service, control)
-            )
+            yield from self._everywhere(ControlItem(self.index, spot, originator, sender, service, control))
         else:
             if isinstance(control, Wants) and control.is_full:
                 self.introduced.add(originator)
-            self.unopened.append(ControlItem(self.index, spot, self.ordered, originator, sender, service, control))
+            self.unopened.append(ControlItem(self.index, spot, originator, sender, service, control))
 
     def _order(self, opening: Opening, originator: ProcessId) -> Iterator[Effect]:
         """An opening has its place: all know now what the forest will be."""
@@ -234,10 +231,10 @@ class Course:
         return birth in self.closing or any(tree.birth == birth for tree in self.forest.trees.values())
 
     def _everywhere_if_wanted(self, item: ControlItem) -> Iterator[Effect]:
-        """Pass up a message, if it is wanted here in the epoch in which it was ordered."""
+        """Pass up a message, if it is wanted here in the epoch of its source."""
         assert isinstance(item.control, Everywhere)
         groups = item.control.groups
-        if not groups or not set(groups).isdisjoint(self._wants.get(item.epoch, ())):
+        if not groups or not set(groups).isdisjoint(self._wants.get(item.control.epoch, ())):
             yield from self._everywhere(item)
         elif item.originator == self.me:
             self.source.in_effect(len(item.control.data))
@@ -247,7 +244,9 @@ class Course:
         assert isinstance(control, Everywhere)
         if item.originator == self.me:
             self.source.in_effect(len(control.data))
-        yield self.delivering.control(item.epoch, item.spot, item.originator, item.sender, item.service, control.data)
+        yield self.delivering.control(
+            control.epoch, item.spot, item.originator, item.sender, item.service, control.data
+        )
 
     def leftover(self) -> Iterator[Effect]:
         """Pass up what no opening has come for: the configuration has ended."""

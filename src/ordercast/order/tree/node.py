@@ -473,7 +473,7 @@ class TreeNode:
             source.submitted(turn)
             for payload in wish.payloads:
                 groups = wish.destinations
-                data = encode_cross(groups, payload) if groups else encode_everywhere(payload)
+                data = encode_cross(course.opened, groups, payload) if groups else encode_everywhere(payload)
                 self._users.append(Submission(self._tagged(data), Service(wish.service), wish.sender))
             return
 

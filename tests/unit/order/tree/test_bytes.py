@@ -65,7 +65,7 @@ REPORT = Report(V, 3, 4, (3, (4,), 1, 0), (((A, (1, 4)), 9),), (mark_of(ORDERED)
 OPENING = Opening(4, 17, bytes(8), ((3, A),), ({A: None, B: A},))
 CONTROLS: list[tuple[bytes, Control]] = [
     (encode_everywhere(b"x"), Everywhere((), b"x")),
-    (encode_cross(["a", "b"], b"x"), Everywhere(("a", "b"), b"x")),
+    (encode_cross(6, ["a", "b"], b"x"), Everywhere(("a", "b"), b"x", 6)),
     (encode_wants(Wants(("a",), ("b", "c"), True)), Wants(("a",), ("b", "c"), True)),
     (encode_opening(OPENING), OPENING),
     (encode_closed(Closed(4, A)), Closed(4, A)),
