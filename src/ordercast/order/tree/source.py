@@ -136,7 +136,8 @@ class TreeSource:
         if self._shut is not None and tree.birth == self._shut[0] and tree.has(self._shut[1]):
             return None  # it has closed, and the next one is not open here
         if wish.whole is not None and wish.part != Part.FIRST and wish.whole.birth != tree.birth:
-            return self._start_anew(wish)
+            self._start_anew(wish)
+            return None
         wish = self._cut(wish)
         entry = self._entry(wish, tree) if trees else self.me
         if any((one.offer.birth, one.offer.entry) != (tree.birth, entry) for one in self.unordered):
