@@ -72,6 +72,7 @@ bench-model: $(READY)  ## the paper's model of rotation time and latency against
 
 bench-links: $(READY)  ## links against TCP on simulated paths: the paper's Table 4.2 and Figure 4.5
 	$(BIN)/python -m bench.links
+	$(BIN)/python -m bench.links_shares
 
 bench-networks: $(READY)  ## redundant networks: cost of the layer, the paper's figures, live on limited bridges (root); ARGS=--quick
 	$(BIN)/python -m bench.networks --json bench-networks.json $(ARGS)

@@ -24,6 +24,7 @@ from ordercast.model.effects import packets_of
 from ordercast.model.ids import MILLISECOND, SECOND, Incarnation, Instant, NodeId, process_id_from
 from ordercast.order.links.config import FAR
 from ordercast.order.links.link import Link, Tags
+from ordercast.order.links.regulator import Regulator
 from ordercast.sim.channel import Channel
 from ordercast.wire.head import cluster_id_from
 
@@ -55,9 +56,9 @@ class End(Protocol):
 
 
 class HopEnd:
-    def __init__(self, me: int, peer: int) -> None:
+    def __init__(self, me: int, peer: int, regulator: Regulator | None = None) -> None:
         one, other = (process_id_from(NodeId(node), Incarnation(1)) for node in (me, peer))
-        self._link = Link(CONFIG, CLUSTER, one, other, Tags(1, 1), Instant(0))
+        self._link = Link(CONFIG, CLUSTER, one, other, Tags(1, 1), Instant(0), regulator)
 
     @property
     def next_deadline(self) -> int | None:

@@ -37,6 +37,9 @@ def plan(
         list[str] | None, typer.Option("--builder", metavar="NAME", help=f"Only this one of {', '.join(BUILDERS)}.")
     ] = None,
     forest: Annotated[str | None, typer.Option(metavar="NAME", help="Draw the forest of this builder.")] = None,
+    bypass: Annotated[
+        bool, typer.Option("--bypass", help="Say what edges past extra hosts would save, and simulate what they cost.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Compare ways to build a graph on a list of groups: hops, copies, the busiest host.
@@ -44,7 +47,7 @@ def plan(
     A line of the file is `NAME: HOST HOST …`, or `NAME RATE: HOST HOST …` for a group with so many messages a second; #
     begins a comment. JSON is an object of groups, each a list of hosts.
     """
-    planned = PlannedGraphs(groups_from(file), builders or list(BUILDERS), forest)
+    planned = PlannedGraphs(groups_from(file), builders or list(BUILDERS), forest, with_bypass=bypass)
     if as_json:
         write_json(planned.document())
         return 0

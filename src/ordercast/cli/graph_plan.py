@@ -13,17 +13,21 @@ from rich.console import RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
+from ordercast.checker.orders import circle, inversion, multiple_group
 from ordercast.cli.tables import new_table
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import ProcessId
 from ordercast.order.tree.builders import BUILDERS, build
+from ordercast.order.tree.builders.bypass import bypassed, removed
 from ordercast.order.tree.given import Given
 from ordercast.order.tree.graph import Graph, Memberships
 from ordercast.order.tree.survey import Survey, survey
+from ordercast.sim.propagation.traffic import propagated, workload
 
 COMMENT = "#"
 GROUPS_MAX, HOSTS_MAX = 20_000, 10_000
 HEURISTIC_MAX = 2_000  # groups; with more the thesis' heuristics take minutes
+BYPASSED, BYPASS_RUNS, BYPASS_MESSAGES = "heuristic-1", 100, 24
 OF_THE_THESIS = ("heuristic-1", "heuristic-2", "heuristic-3", "random")
 COLUMNS = ("trees", "hops", "most", "copies", "extra", "busiest", "average", "cost, µs")
 
@@ -98,11 +102,23 @@ def _json_groups(path: Path, text: str) -> tuple[dict[str, list[str]], dict[str,
     return document, {}
 
 
+@dataclass(slots=True)
+class Bypassed:
+    """What edges past extra hosts would do."""
+
+    extra: int  # hosts, of all groups
+    removed: int  # of these
+    runs: int
+    inverted: int = 0  # runs with two messages in two orders
+    in_circles: int = 0  # runs in which no single order of all messages is everybody's
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedGraphs:
     groups: PlannedGroups
     builders: Sequence[str]
     forest: str | None  # whose forest is drawn
+    with_bypass: bool = False  # what edges past extra hosts would do to the graph of Heuristic I, simulated
 
     def __post_init__(self) -> None:
         for name in (*self.builders, *([self.forest] if self.forest else [])):
@@ -128,7 +144,20 @@ class PlannedGraphs:
             "groups": len(self.groups.members),
             "builders": {name: asdict(one) for name, one in self.surveys().items()},
         }
+        found |= {"bypass": asdict(self.bypassed())} if self.with_bypass else {}
         return found | ({"forest": self._parents(self.forest)} if self.forest else {})
+
+    def bypassed(self) -> Bypassed:
+        """Lead messages past extra hosts of Heuristic I's graph, and look for circles."""
+        graph = self.graph(BYPASSED)
+        ways = bypassed(graph)
+        found = Bypassed(sum(len(graph.extra(group)) for group in graph.groups), len(list(removed(ways))), BYPASS_RUNS)
+        for seed in range(BYPASS_RUNS):
+            rng = Random(seed)
+            delivered = propagated(ways, workload(graph.groups, rng, BYPASS_MESSAGES), rng)
+            found.inverted += inversion(delivered, multiple_group) is not None
+            found.in_circles += bool(circle(delivered))
+        return found
 
     def _parents(self, builder: str) -> dict[str, str | None]:
         name = self.groups.name
@@ -153,6 +182,8 @@ def plan_lines(planned: PlannedGraphs) -> Iterator[RenderableType]:
         "dim",
     )
     yield from _advice(surveys, planned)
+    if planned.with_bypass:
+        yield _bypass_line(planned.bypassed())
     if planned.forest:
         yield from _drawn(planned.graph(planned.forest), groups)
 
@@ -177,6 +208,15 @@ def _advice(surveys: dict[str, Survey], planned: PlannedGraphs) -> Iterator[Text
             "meet everywhere, and a tree saves hops and copies, but not at that host",
             "yellow",
         )
+
+
+def _bypass_line(found: Bypassed) -> Text:
+    return Text(
+        f"bypass edges in the graph of Heuristic I: past {found.removed} of {found.extra} extra hosts; in {found.runs} "
+        f"simulated runs two messages were in two orders {found.inverted} times, and messages in a circle "
+        f"{found.in_circles} times: nothing uses them",
+        "yellow" if found.in_circles else "",
+    )
 
 
 def _drawn(graph: Graph, groups: PlannedGroups) -> Iterator[Tree]:

@@ -41,6 +41,15 @@ def test_the_same_as_a_document(groups: str, capsys: pytest.CaptureFixture[str])
     assert document["forest"] == {"a": "b", "b": None, "c": "b", "d": "b", "e": "d", "f": "d", "g": "d"}
 
 
+def test_bypass_edges_are_simulated_where_they_are_asked_for(groups: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["graph", "plan", groups, "--builder", "heuristic-1", "--bypass", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["bypass"]
+    assert (found["extra"], found["removed"], found["inverted"]) == (1, 1, 0)
+    assert found["in_circles"] > 0
+    assert run(["graph", "plan", groups, "--builder", "heuristic-1", "--bypass"]) == 0
+    assert "past 1 of 1 extra hosts" in " ".join(capsys.readouterr().out.split())
+
+
 def test_groups_may_be_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "groups.json"
     path.write_text('{"orders": ["a", "b"], "prices": ["c", "b"]}')

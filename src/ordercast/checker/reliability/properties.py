@@ -120,7 +120,7 @@ def q1(case: Case, bound: int) -> Ruling:
 def q2(case: Case, bound: int) -> Ruling:
     """What anybody delivers, all deliver once they are up and within reach of the source, which is awake."""
     ruling = Ruling()
-    for message in {message for _, message in case.history.deliveries}:
+    for message in dict.fromkeys(message for _, message in case.history.deliveries):
         for site in case.history.members:
             time = case.history.multicasts.get(message)
             start = None if time is None else case.states.first_linked(site, message.source, time, bound)

@@ -51,6 +51,11 @@ class LinkKind(IntEnum):
     STATUS = 33
 
 
+DATA: Final = int(LinkKind.DATA)
+STATUS: Final = int(LinkKind.STATUS)
+_FLAGS: Final = {DATA: PART, STATUS: PROBE}  # that packets of a kind may have
+
+
 class LinkHead(NamedTuple):
     """What every packet of a link says, whatever its body is."""
 
@@ -72,15 +77,19 @@ def encode_link(cluster: bytes, transmitter: ProcessId, head: LinkHead, rider: b
 
 def decode_link(packet: bytes, rider_size: int) -> tuple[LinkHead, bytes, bytes]:
     """Return head, rider and body of a packet whose clear head was found good (`wire.head.kind_of`)."""
-    reader = ByteReader(packet, HEAD_SIZE, "the link packet")
-    head = LinkHead(*reader.unpack(_BEHIND))
-    if head.kind not in (LinkKind.DATA, LinkKind.STATUS):
-        raise WireError(f"a link has no packets of kind {head.kind}")
-    if head.flags & ~(PART if head.kind == LinkKind.DATA else PROBE):
+    body_at = LINK_HEAD_SIZE + rider_size
+    if len(packet) < body_at:
+        raise WireError("the link packet is cut short")
+    head = LinkHead._make(_BEHIND.unpack_from(packet, HEAD_SIZE))
+    kind, flags, _, number, aru, *_ = head
+    possible = _FLAGS.get(kind)
+    if possible is None:
+        raise WireError(f"a link has no packets of kind {kind}")
+    if flags & ~possible:
         raise WireError("flags that do not exist")
-    if head.number > NUMBER_MAX or head.aru > NUMBER_MAX or (head.kind == LinkKind.DATA and not head.number):
+    if number > NUMBER_MAX or aru > NUMBER_MAX or (not number and kind == DATA):
         raise WireError("a number beyond all bounds")
-    return head, reader.take(rider_size), reader.rest()
+    return head, packet[LINK_HEAD_SIZE:body_at], packet[body_at:]
 
 
 def encode_ranges(aru: int, ranges: Sequence[tuple[int, int]]) -> bytes:

@@ -69,6 +69,7 @@ class LinkConfig:
 FAR = LinkConfig()
 NEAR = LinkConfig(
     is_ordered=True,
+    window=512,  # a socket of a neighbour has room for so much
     ack_every=8,
     ack_ns=5 * MILLISECOND,
     tail_ns=10 * MILLISECOND,

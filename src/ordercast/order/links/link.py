@@ -17,7 +17,8 @@ numbers that rise, of which the engine takes the highest.
 
 Epoch: a link knows the tag that it writes and the one that it takes (`Tags`); packets with another are dropped. A link
 whose other side began anew is replaced by a new one. A link that failed stays so: nothing leaves it, nothing arrives.
-What an engine hears of the other process by other means (`hear`) counts against silence.
+What an engine hears of the other process by other means (`hear`) counts against silence, and a pause of this process
+against nothing (`forgive`).
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from ordercast.model.effects import Burst
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.order.links.codec import (
+    DATA,
     PART,
     PROBE,
     RANGES_MAX,
+    STATUS,
     LinkHead,
-    LinkKind,
     Ranges,
     decode_link,
     decode_ranges,
@@ -79,12 +81,26 @@ class Brought(NamedTuple):
 
 @dataclass(slots=True)
 class LinkCounts:
-    """How many packets, for people."""
+    """How many packets one end had to do with."""
 
     sent: int = 0
     received: int = 0
     sent_bytes: int = 0
     dropped: int = 0  # of another epoch, or damaged
+
+
+class LinkFigures(NamedTuple):
+    """What one end of a link tells people."""
+
+    round_trip_ns: int  # 0: unknown
+    loss: float  # part of the numbered packets of this end that the other side asked for
+    rate: int  # bits per second; 0: as fast as they come, or unknown
+    waiting: int  # bytes that were not sent yet
+    under_way: int  # packets that were sent and are not known to have come
+    missing: int  # packets that did not come
+    duplicates: int  # packets that came twice
+    counts: LinkCounts
+    failure: str | None
 
 
 class Link:
@@ -123,6 +139,21 @@ class Link:
         """Whether all that was sent is acknowledged and nothing waits, at either half."""
         return not (self.sender.packer or self.sender.kept or self.receiver.missing)
 
+    def figures(self) -> LinkFigures:
+        """Return what is to be seen of this end."""
+        sender, receiver = self.sender, self.receiver
+        return LinkFigures(
+            round_trip_ns=self.path.smooth if self.path.least else 0,
+            loss=sender.resent / max(1, sender.high + sender.resent),
+            rate=sender.regulator.rate,
+            waiting=self.waiting,
+            under_way=sender.under_way,
+            missing=len(receiver.missing),
+            duplicates=receiver.duplicates,
+            counts=self.counts,
+            failure=self.failure.value if self.failure else None,
+        )
+
     # From the engine
 
     def send(self, payloads: Iterable[bytes], is_urgent: bool = False) -> None:
@@ -144,6 +175,10 @@ class Link:
     def hear(self, now: Instant) -> None:
         """Know that the other process lives."""
         self.heard_at = now
+
+    def forgive(self, now: Instant) -> None:
+        """Count silence and stalls from now on: this process itself did nothing for a while."""
+        self.heard_at = self.sender.moved_at = self.receiver.moved_at = now
 
     def fail(self, why: LinkFailure) -> None:
         """End the link; the first reason counts."""
@@ -169,7 +204,7 @@ class Link:
             raise WireError("a packet of a link that failed")
         self.sender.check(head.aru, head.beyond)
         self.receiver.check(head.number)
-        if head.kind == LinkKind.DATA:
+        if head.kind == DATA:
             is_part = bool(head.flags & PART)
             payloads = self.receiver.parsed(head.number, body, is_part)
             self._take_head(head, now)
@@ -191,6 +226,7 @@ class Link:
         self.receiver.announce(head.number, now)
         if head.flags & PROBE:
             self.receiver.owe_now(now)
+        self._judge_hopes()
 
     # Time, and what leaves
 
@@ -251,14 +287,14 @@ class Link:
         if is_probe:
             self.sender.probed(now)
         body = encode_ranges(self.receiver.aru, ranges)
-        packet = self._packet(LinkKind.STATUS, PROBE if is_probe else 0, self.sender.high, body, now)
+        packet = self._packet(STATUS, PROBE if is_probe else 0, self.sender.high, body, now)
         self.sender.regulator.left(len(packet), now)
         return packet
 
     def _data(self, number: int, body: bytes, is_part: bool, now: Instant) -> bytes:
-        return self._packet(LinkKind.DATA, PART if is_part else 0, number, body, now)
+        return self._packet(DATA, PART if is_part else 0, number, body, now)
 
-    def _packet(self, kind: LinkKind, flags: int, number: int, body: bytes, now: Instant) -> bytes:
+    def _packet(self, kind: int, flags: int, number: int, body: bytes, now: Instant) -> bytes:
         receiver = self.receiver
         stamps = stamp_of(now), self.path.echo(now)
         head = LinkHead(kind, flags, self.tags.mine, number, receiver.aru, receiver.beyond, *stamps)

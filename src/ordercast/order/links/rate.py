@@ -12,11 +12,13 @@ from typing import Final
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND, Instant
+from ordercast.order.links.config import LinkConfig
+from ordercast.order.links.regulator import Regulator
 
 BREATH_NS: Final = MILLISECOND  # who must wait for the rate waits at least so long: a timer for each packet is too many
 BURST: Final = 16_384  # bytes, wherever nothing else is said
 FIRST_WINDOW: Final = 10  # packets
-LEAST_WINDOW: Final = 2
+LEAST_WINDOW: Final = 4
 PACING: Final = 1.25  # packets may leave so much faster than the window in a round trip
 _UNITS: Final = {"kbit": 1_000, "mbit": 1_000_000, "gbit": 1_000_000_000}
 
@@ -115,6 +117,12 @@ class Fair:
         if sent_at > self._halved_at:
             self._window = self._doubles_below = max(self._window / 2, float(LEAST_WINDOW))
             self._halved_at = now
+
+
+def regulator_from(text: str, config: LinkConfig) -> Regulator:
+    """Return the regulator that a setting names, for links with this configuration."""
+    rate = rate_from(text)
+    return Fair(config.window, config.packet_size) if rate is None else Fixed(rate, config.window)
 
 
 def rate_from(text: str) -> int | None:

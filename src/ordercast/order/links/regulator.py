@@ -12,6 +12,10 @@ from ordercast.model.ids import Instant
 class Regulator(Protocol):
     """What a link asks and tells. Sizes are bytes of whole packets."""
 
+    @property
+    def rate(self) -> int:
+        """Bits per second at which packets leave; 0: as fast as they come, or unknown."""
+
     def has_room(self, under_way: int) -> bool:
         """Whether one more packet may be sent for the first time while so many are under way."""
 
@@ -33,6 +37,10 @@ class Open:
     """No rate, and a window that stays as it is."""
 
     window: int
+
+    @property
+    def rate(self) -> int:
+        return 0
 
     def has_room(self, under_way: int) -> bool:
         return under_way < self.window

@@ -9,6 +9,7 @@ from ordercast.order.links.codec import STAMP_MASK, stamp_of
 
 BELIEVABLE = 60 * SECOND  # a longer round trip is damage, or a clock that jumped
 JUMP_MAX = 4  # a packet that took more round trips than this counts as so many: it may be a straggler
+FORGETTING = 128  # packets, about, after which a path that became longer is known to be so
 
 
 @dataclass(slots=True)
@@ -16,7 +17,7 @@ class RoundTrip:
     """Estimates from echoes. Packets carry when they were sent, and echo what came last with the time since."""
 
     smooth: int  # nanoseconds, weighted; before anything is known a guess
-    least: int = 0  # 0: nothing is known yet
+    least: int = 0  # of late; 0: nothing is known yet
     reordering: int = 0  # by how much packets come late that were not lost
     _last: int = 0  # `sent` of the packet that came last
     _last_at: int = 0
@@ -32,7 +33,7 @@ class RoundTrip:
         if not self.least:
             self.smooth = self.least = measured
         self.smooth += (min(measured, JUMP_MAX * self.smooth) - self.smooth) // 8
-        self.least = min(self.least, measured)
+        self.least = min(self.least + (self.smooth - self.least) // FORGETTING, measured)
         return measured
 
     def echo(self, now: Instant) -> int:

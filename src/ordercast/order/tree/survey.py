@@ -52,10 +52,7 @@ def surveyed(graph: Graph, given: Given) -> Generator[None, None, Survey]:
         copies += rate * len(seen)
         extra += rate * (len(seen) - len(members))
         path += rate * _path_cost(graph, entry, members, given)
-        for node in seen:
-            loads[node] += rate
-            if node != entry:
-                loads[_above(graph, node)] += rate
+        _add_load(loads, graph, seen, rate)
         if place % (SLICE // 4) == 0:
             yield
     total = total or 1.0
@@ -64,6 +61,15 @@ def surveyed(graph: Graph, given: Given) -> Generator[None, None, Survey]:
     score = (depth / total + 1) * HOP_NS + busiest / total * COPY_NS
     means = (depth / total, highest, extra / total, copies / total)
     return Survey(len(graph.trees()), *means, busiest, busiest / total, average, path / total, score)
+
+
+def _add_load(loads: dict[ProcessId, float], graph: Graph, seen: frozenset[ProcessId], rate: float) -> None:
+    """Count what each process receives and sends of one message."""
+    for node in seen:
+        loads[node] += rate
+        above = graph.parent(node)
+        if above in seen:
+            loads[above] += rate
 
 
 def _above(graph: Graph, node: ProcessId) -> ProcessId:

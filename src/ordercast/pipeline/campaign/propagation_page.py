@@ -171,14 +171,15 @@ def delay_plot() -> Plot:
     """Draw when members have a message: the whole distribution, of which the thesis has the worst of each group."""
     series = []
     for method, times in arrivals().items():
-        points = [(time, 100 * (place + 1) / len(times)) for place, time in enumerate(times)]
-        series.append(Series(WORDS[method].split(" (")[0], [(0, 0), *points], Shape.STEP, COLOURS[method]))
+        shares = {time: 100 * (place + 1) / len(times) for place, time in enumerate(times)}  # the last of each time
+        points = [(0, 0), *shares.items()]
+        series.append(Series(WORDS[method].split(" (")[0], points, Shape.STEP, COLOURS[method]))
     x, y = Axis("time since the source began", low=0), Axis("members that have it, %", low=0, high=100)
     return Plot("When members have a message", x, y, series)
 
 
 def large_rows(tallies: Tallies) -> list[list[str]]:
-    """Return what graphs cost where there are many groups, beside a ring on which every host has every message."""
+    """Return what graphs cost where there are many groups."""
     rows = []
     for point in LARGE:
         where = f"{point.sites:,}, {point.groups:,} {'racks' if point.racks else 'anywhere'}"
@@ -214,36 +215,14 @@ def claim_rows(tallies: Tallies) -> list[list[str]]:
 
 def propagation_page(tallies: Tallies, command: str) -> Page:
     drawn = plots(tallies)
+    said = PageTable(CLAIM_COLUMNS, claim_rows(tallies), wide=("the thesis", "found"), left=("holds",))
     sections = [
-        Section(
-            "What the thesis says, and what holds",
-            [PageTable(CLAIM_COLUMNS, claim_rows(tallies), wide=("the thesis", "found"), left=("holds",))],
-        ),
+        Section("What the thesis says, and what holds", [said]),
         *(
             Section(title, [Figure(drawn[name], drawn[name].title) for name in names])
             for title, names in SECTIONS.items()
         ),
-        Section(
-            "Where groups are many",
-            [
-                PageTable(LARGE_COLUMNS, large_rows(tallies), left=("hosts, groups", "graph")),
-                Text(
-                    "Copies are received and sent, for each message. On a ring every host receives each message once."
-                ),
-            ],
-        ),
-        Section(
-            "Tables 4.1 and 4.2: messages and delays, each message walked",
-            [
-                PageTable(DELAY_COLUMNS, delay_rows(), left=("network", "method")),
-                Figure(delay_plot(), "All members of all groups, not only the last of each."),
-                Text("P = 1 to send a copy, L = 10 on the way, T = 1 for a broadcast. 20 groups of 5, 60 sites."),
-            ],
-        ),
-        Section(
-            "Table 2.1: what each method orders",
-            [PageTable(METHOD_COLUMNS, method_rows(), left=("method",), caption="Runs of 60 that keep the property.")],
-        ),
+        *_table_sections(tallies),
     ]
     runs = sum(tally.runs for tally in tallies.values())
     facts = [
@@ -251,7 +230,24 @@ def propagation_page(tallies: Tallies, command: str) -> Page:
         Fact(f"{runs:,}", "draws of groups", "each measured with every builder of its plot"),
         Fact("95 %", "intervals", "drawn as bands"),
     ]
-    title = "Propagation graphs: what they cost"
-    return Page(
-        title, "Graphs 4.1 to 4.14 and Tables 2.1, 4.1, 4.2 of the thesis.", facts, sections, f"Made by {command}."
-    )
+    title, text = "Propagation graphs: what they cost", "Graphs 4.1 to 4.14 and Tables 2.1, 4.1, 4.2 of the thesis."
+    return Page(title, text, facts, sections, f"Made by {command}.")
+
+
+def _table_sections(tallies: Tallies) -> list[Section]:
+    large = PageTable(LARGE_COLUMNS, large_rows(tallies), left=("hosts, groups", "graph"))
+    delays = PageTable(DELAY_COLUMNS, delay_rows(), left=("network", "method"))
+    caption = "Runs of 60 that keep the property."
+    methods = PageTable(METHOD_COLUMNS, method_rows(), left=("method",), caption=caption)
+    return [
+        Section("Where groups are many", [large, Text("Copies that a host receives and sends, for each message.")]),
+        Section(
+            "Tables 4.1 and 4.2: messages and delays, each message walked",
+            [
+                delays,
+                Figure(delay_plot(), "All members of all groups, not only the last of each."),
+                Text("P = 1 to send a copy, L = 10 on the way, T = 1 for a broadcast. 20 groups of 5, 60 sites."),
+            ],
+        ),
+        Section("Table 2.1: what each method orders", [methods]),
+    ]

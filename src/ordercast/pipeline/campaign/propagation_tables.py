@@ -12,12 +12,12 @@ from ordercast.order.tree.graph import Graph
 from ordercast.pipeline.campaign.propagation import TWO_PHASE, Point, drawn_groups
 from ordercast.sim.propagation.rivals import METHODS
 from ordercast.sim.propagation.traffic import workload
-from ordercast.sim.propagation.walk import Network, Walk, bound, broadcasts, two_phase, walked
+from ordercast.sim.propagation.walk import Costs, Walk, bound, broadcasts, two_phase, walked
 
 POINT = Point(60, 20, 5)
 DRAWS = 20
 MESSAGES, RUNS = 24, 60
-NETWORK = Network()
+COSTS = Costs()
 THESIS = {  # of Table 2.1; what it calls modified has one who numbers for all groups
     "nothing": "",
     "sequence numbers": "single source",
@@ -53,33 +53,33 @@ def arrivals() -> dict[str, list[int]]:
         for name in ("heuristic-1", "shallow", "centre")
     }
     groups = [members for graph in _graphs("centre") for members in graph.groups.values()]
-    found[TWO_PHASE] = [time for members in groups for time in two_phase(members, NETWORK).arrivals.values()]
+    found[TWO_PHASE] = [time for members in groups for time in two_phase(members, COSTS).arrivals.values()]
     return {name: sorted(times) for name, times in found.items()}
 
 
 def _times(graph: Graph, group: str) -> list[int]:
-    return list(walked(graph, group, NETWORK, deepest_first=True).arrivals.values())
+    return list(walked(graph, group, COSTS, deepest_first=True).arrivals.values())
 
 
 def _two_phase_row(graphs: list[Graph]) -> list[str]:
-    walks = [two_phase(members, NETWORK) for graph in graphs for members in graph.groups.values()]
+    walks = [two_phase(members, COSTS) for graph in graphs for members in graph.groups.values()]
     copies, delay = fmean(walk.copies for walk in walks), fmean(walk.delay for walk in walks)
-    formula = 3 * NETWORK.latency + (2 * POINT.size + 1) * NETWORK.send
+    formula = 3 * COSTS.latency + (2 * POINT.size + 1) * COSTS.send
     return ["point to point", "two-phase", f"{copies:.1f}", f"3n = {3 * POINT.size}", f"{delay:.1f}", f"{formula}", ""]
 
 
 def _walked_row(name: str, graphs: list[Graph]) -> list[str]:
     def walk(graph: Graph, group: str, *, deepest_first: bool = False) -> Walk:
-        found = walked(graph, group, NETWORK, deepest_first=deepest_first)
+        found = walked(graph, group, COSTS, deepest_first=deepest_first)
         assert found.copies == len(graph.groups[group]) + len(graph.extra(group)), "N = n + ε"
-        assert found.delay <= bound(graph, group, NETWORK), "D is within its bound"
+        assert found.delay <= bound(graph, group, COSTS), "D is within its bound"
         return found
 
     copies = _over(graphs, lambda graph, group: walk(graph, group).copies)
     extra = _over(graphs, lambda graph, group: len(graph.extra(group)))
     delay = _over(graphs, lambda graph, group: walk(graph, group).delay)
     deepest = _over(graphs, lambda graph, group: walk(graph, group, deepest_first=True).delay)
-    most = _over(graphs, lambda graph, group: bound(graph, group, NETWORK))
+    most = _over(graphs, lambda graph, group: bound(graph, group, COSTS))
     formula = f"n + ε = {POINT.size + extra:.1f}"
     return ["point to point", name, f"{copies:.1f}", formula, f"{delay:.1f}", f"at most {most:.1f}", f"{deepest:.1f}"]
 

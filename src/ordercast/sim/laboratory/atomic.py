@@ -14,13 +14,13 @@ from __future__ import annotations
 from typing import Any
 
 from ordercast.checker.reliability.events import Kind, Multicasted, Site
-from ordercast.sim.laboratory.world import END, NULLS, Copy, Participant, World, fail_now_and_then
+from ordercast.sim.laboratory.world import END, NULLS, Actor, Copy, Laboratory, fail_now_and_then
 
 FROM_SOURCE, FROM_PARENT, REQUEST = "from source", "from parent", "request"
 SOURCES = ("s1", "s2")
 
 
-class AtomicSource(Participant):
+class AtomicSource(Actor):
     """A source, which keeps all that it has sent and never fails."""
 
     def begin(self, root: Site, messages: int) -> None:
@@ -53,7 +53,7 @@ class AtomicSource(Participant):
             self._send(number)
 
 
-class Protocol4(Participant):
+class Protocol4(Actor):
     """A site of the tree. What came, by where it comes from, and what it has passed on are on stable storage."""
 
     def begin(self, parent: Site | None, children: list[Site]) -> None:
@@ -112,7 +112,7 @@ class Protocol4(Participant):
         self.after(self._spoke_at + NULLS - self.world.now, self._speak_if_silent)
 
 
-def drawn_tree(world: World, members: list[Site]) -> dict[Site, Site | None]:
+def drawn_tree(world: Laboratory, members: list[Site]) -> dict[Site, Site | None]:
     """Draw a tree, its sites in the order of their levels."""
     parents: dict[Site, Site | None] = {members[0]: None}
     depths = {members[0]: 0}
@@ -125,7 +125,7 @@ def drawn_tree(world: World, members: list[Site]) -> dict[Site, Site | None]:
     return {name: parents[name] for name in order}
 
 
-def atomic_world(world: World) -> dict[Site, Site | None]:
+def atomic_world(world: Laboratory) -> dict[Site, Site | None]:
     """Put sources and a tree into a world."""
     members = [f"m{place}" for place in range(1, world.climate.members + 1)]
     parents = drawn_tree(world, members)

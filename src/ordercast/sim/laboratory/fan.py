@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import partial
 
 from ordercast.checker.reliability.events import Kind, Multicasted, Site
-from ordercast.sim.laboratory.world import END, NETWORK, NULLS, Copy, Participant, World, fail_now_and_then
+from ordercast.sim.laboratory.world import END, NETWORK, NULLS, Actor, Copy, Laboratory, fail_now_and_then
 
 DATA, NULL, REQUEST = "data", "null", "request"
 SOURCE = "s"
 
 
-class FanSource(Participant):
+class FanSource(Actor):
     """The source, which never fails (A1)."""
 
     has_nulls = False
@@ -52,7 +52,7 @@ class FanSource(Participant):
             self._send(copy.sender, number)
 
 
-class Protocol0(Participant):
+class Protocol0(Actor):
     """Deliver on receipt."""
 
     source_class: type[FanSource] = FanSource
@@ -134,7 +134,7 @@ class Protocol3(Protocol2):
         """Skip nothing."""
 
 
-def fan_world(world: World, protocol: type[Protocol0]) -> dict[Site, Site | None]:
+def fan_world(world: Laboratory, protocol: type[Protocol0]) -> dict[Site, Site | None]:
     """Put a source and its members into a world."""
     members = [f"m{place}" for place in range(1, world.climate.members + 1)]
     source = protocol.source_class(world, SOURCE)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from ordercast.checker.reliability.events import Kind, Multicasted, Site
 from ordercast.sim.laboratory.atomic import SOURCES, drawn_tree
-from ordercast.sim.laboratory.world import END, FRAGMENT, NETWORK, NULLS, Copy, Participant, World
+from ordercast.sim.laboratory.world import END, FRAGMENT, NETWORK, NULLS, Actor, Copy, Laboratory
 
 FROM_SOURCE, DATA, BEAT, REQUEST = "from source", "data", "beat", "request"
 NEW_TREE, ANSWER, NEW_ROOT = "new tree", "answer", "new root"
@@ -24,7 +24,7 @@ CLOSED_FOR = 3 * FRAGMENT + 2 * NETWORK
 APART = NULLS + 3 * FRAGMENT + 2 * NETWORK  # A8: between failures of roots
 
 
-class RebuiltSource(Participant):
+class RebuiltSource(Actor):
     """A source, which sends anew what a new root has not got."""
 
     def begin(self, root: Site, times: list[int]) -> None:
@@ -46,7 +46,7 @@ class RebuiltSource(Participant):
             self._send(number)
 
 
-class Protocol5(Participant):
+class Protocol5(Actor):
     def begin(self, order: list[Site], parents: dict[Site, Site | None]) -> None:
         self._order, self._parents = order, dict(parents)
         self._root_place = 0  # rank of the root
@@ -173,7 +173,7 @@ class Protocol5(Participant):
             self.send(source, NEW_ROOT, None, self._known_of(source))
 
 
-def rebuilt_world(world: World) -> dict[Site, Site | None]:
+def rebuilt_world(world: Laboratory) -> dict[Site, Site | None]:
     """Put sources and a tree into a world whose roots fail one after another (A6, A7, A8)."""
     members = [f"m{place}" for place in range(1, world.climate.members + 1)]
     parents = drawn_tree(world, members)
@@ -192,7 +192,7 @@ def rebuilt_world(world: World) -> dict[Site, Site | None]:
     return {}
 
 
-def _times(world: World, failures: list[int]) -> list[int]:
+def _times(world: Laboratory, failures: list[int]) -> list[int]:
     """Draw when a source speaks: now and then, and much before a root fails, so that it has what nobody else has."""
     rng, count = world.rng, world.climate.messages // len(SOURCES)
     found = [rng.randrange(END // 2) for _ in range(count // 3)]

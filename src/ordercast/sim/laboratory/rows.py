@@ -12,7 +12,7 @@ from ordercast.checker.reliability.properties import GUARANTEES, Case, Ruling
 from ordercast.sim.laboratory.atomic import atomic_world
 from ordercast.sim.laboratory.fan import Protocol0, Protocol1, Protocol2, Protocol3, fan_world
 from ordercast.sim.laboratory.rebuilt import rebuilt_world
-from ordercast.sim.laboratory.world import FRAGMENT, NETWORK, NULLS, Climate, World
+from ordercast.sim.laboratory.world import FRAGMENT, NETWORK, NULLS, Climate, Laboratory
 
 ROUND = 3 * FRAGMENT + 3 * NETWORK
 LONG = 8 * NULLS  # a bound that nobody would call one
@@ -26,13 +26,13 @@ class Row:
     name: str
     idea: str
     climate: Climate
-    make: Callable[[World], Mapping[Site, Site | None]]
+    make: Callable[[Laboratory], Mapping[Site, Site | None]]
     meets: Mapping[str, int]
     fails: Mapping[str, int]
 
     def case(self, seed: int) -> Case:
         """Run the protocol once."""
-        world = World(Random(f"{self.name} {seed}"), self.climate)
+        world = Laboratory(Random(f"{self.name} {seed}"), self.climate)
         parents = self.make(world)
         world.run()
         members = sorted(name for name in world.sites if name.startswith("m"))

@@ -43,12 +43,12 @@ class Climate:
     down_max: int = 30_000
 
 
-class World:
+class Laboratory:
     def __init__(self, rng: Random, climate: Climate) -> None:
         self.rng, self.climate = rng, climate
         self.now = 0
         self.events: list[Happening] = []
-        self.sites: dict[Site, Participant] = {}
+        self.sites: dict[Site, Actor] = {}
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._count = self._copies = 0
         self._bad = _periods(rng) if climate.loss else []
@@ -87,10 +87,10 @@ def _periods(rng: Random) -> list[tuple[int, int]]:
 
 
 @dataclass
-class Participant:
+class Actor:
     """A site. Whoever is one says what a copy means, and what to do after a failure."""
 
-    world: World
+    world: Laboratory
     name: Site
     stable: dict[str, Any] = field(default_factory=dict)
     lives: int = 0  # failures so far
@@ -168,7 +168,7 @@ class Participant:
             self.on_awake()
 
 
-def fail_now_and_then(world: World, names: list[Site]) -> None:
+def fail_now_and_then(world: Laboratory, names: list[Site]) -> None:
     """Draw failures of sites, and when they awake."""
     for _ in range(world.climate.failures):
         site = world.sites[world.rng.choice(names)]

@@ -65,36 +65,43 @@ def sequence_numbers(groups: Memberships, messages: Sequence[Sent], rng: Random)
     return delivered
 
 
-def timestamps(groups: Memberships, messages: Sequence[Sent], rng: Random) -> Sequences:
-    """Deliver by time and source, when every source has been heard with a later time; nulls say that all is said."""
-    schedule, delivered = Schedule(rng), _nothing()
-    sources = sorted({message.source for message in messages})
-    members = sorted(set().union(*groups.values()))
-    heard: dict[ProcessId, dict[ProcessId, int]] = {member: dict.fromkeys(sources, -1) for member in members}
-    waiting: dict[ProcessId, list[Sent]] = defaultdict(list)
+class _Stamped:
+    """Timestamps: a member delivers by time and source, what no source can be before any more. All hear all times."""
 
-    def arrive(member: ProcessId, source: ProcessId, time: int, message: Sent | None) -> None:
-        heard[member][source] = time
+    def __init__(self, groups: Memberships, sources: Sequence[ProcessId], rng: Random) -> None:
+        self.schedule, self.delivered = Schedule(rng), _nothing()
+        self._groups, self._members = groups, sorted(set().union(*groups.values()))
+        self._heard = {member: dict.fromkeys(sources, -1) for member in self._members}
+        self._waiting: dict[ProcessId, list[Sent]] = defaultdict(list)
+
+    def send(self, message: Sent) -> None:
+        self.say(message.source, message.time, message)
+
+    def say(self, source: ProcessId, time: int, message: Sent | None) -> None:
+        """Tell a time to all, and a message to its members; a null has none."""
+        for member in self._members:
+            mine = message if message is not None and member in self._groups[message.group] else None
+            self.schedule.send(source, member, partial(self._hear, member, source, time, mine))
+
+    def _hear(self, member: ProcessId, source: ProcessId, time: int, message: Sent | None) -> None:
+        self._heard[member][source] = time
+        waiting = self._waiting[member]
         if message is not None:
-            waiting[member].append(message)
-        waiting[member].sort(key=lambda one: (one.time, one.source, one.group, one.number))
-        while waiting[member] and waiting[member][0].time < min(heard[member].values()):
-            delivered[member].append(waiting[member].pop(0))
+            waiting.append(message)
+            waiting.sort(key=lambda one: (one.time, one.source, one.group, one.number))
+        while waiting and waiting[0].time < min(self._heard[member].values()):
+            self.delivered[member].append(waiting.pop(0))
 
-    def send(message: Sent) -> None:
-        for member in members:
-            mine = message if member in groups[message.group] else None
-            schedule.send(message.source, member, partial(arrive, member, message.source, message.time, mine))
 
-    def fall_silent(source: ProcessId) -> None:
-        for member in members:
-            schedule.send(source, member, partial(arrive, member, source, end, None))
-
+def timestamps(groups: Memberships, messages: Sequence[Sent], rng: Random) -> Sequences:
+    """Order by timestamps; nulls at the end say that all is said. (Lamport; Schneider)"""
+    sources = sorted({message.source for message in messages})
+    stamped = _Stamped(groups, sources, rng)
     end = 1 + max((message.time for message in messages), default=0)
     for source in sources:
-        schedule.at(end, partial(fall_silent, source))
-    _started(schedule, messages, send)
-    return delivered
+        stamped.schedule.at(end, partial(stamped.say, source, end, None))
+    _started(stamped.schedule, messages, stamped.send)
+    return stamped.delivered
 
 
 def _numbered(

@@ -13,7 +13,7 @@ from ordercast.order.tree.graph import Graph, Routes
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class Costs:
     """What a copy costs, in any unit."""
 
     send: int = 1  # P
@@ -31,17 +31,17 @@ class Walk:
         return max(self.arrivals.values())
 
 
-def walked(graph: Graph, group: str, network: Network, *, deepest_first: bool = False) -> Walk:
+def walked(graph: Graph, group: str, costs: Costs, *, deepest_first: bool = False) -> Walk:
     """Send one message to a group over a graph."""
     entry, members = graph.entry(group), graph.groups[group]
     routes = graph.routes(entry, members)
     heights = _heights(routes, entry) if deepest_first else {}
-    times = {entry: network.send + network.latency}
+    times = {entry: costs.send + costs.latency}
     todo = [entry]
     for node in todo:
         ordered = sorted(routes[node], key=lambda child: (-heights.get(child, 0), child))
         for place, child in enumerate(ordered):
-            times[child] = times[node] + (place + 1) * network.send + network.latency
+            times[child] = times[node] + (place + 1) * costs.send + costs.latency
         todo.extend(ordered)
     return Walk(len(times), {member: times[member] for member in sorted(members)})
 
@@ -57,17 +57,17 @@ def _heights(routes: Routes, entry: ProcessId) -> dict[ProcessId, int]:
     return heights
 
 
-def bound(graph: Graph, group: str, network: Network) -> int:
+def bound(graph: Graph, group: str, costs: Costs) -> int:
     """Return what D is at most, by Table 4.1: (d + 1) L + (n + ε) P."""
-    return (graph.height(group) + 1) * network.latency + len(graph.footprint(group)) * network.send
+    return (graph.height(group) + 1) * costs.latency + len(graph.footprint(group)) * costs.send
 
 
-def two_phase(members: frozenset[ProcessId], network: Network) -> Walk:
+def two_phase(members: frozenset[ProcessId], costs: Costs) -> Walk:
     """Send one message by the two-phase method: to all, a priority back from each, the highest to all."""
     ordered = sorted(members)
-    asked = {member: (place + 1) * network.send + network.latency for place, member in enumerate(ordered)}
-    decided = max(time + network.send + network.latency for time in asked.values())
-    times = {member: decided + (place + 1) * network.send + network.latency for place, member in enumerate(ordered)}
+    asked = {member: (place + 1) * costs.send + costs.latency for place, member in enumerate(ordered)}
+    decided = max(time + costs.send + costs.latency for time in asked.values())
+    times = {member: decided + (place + 1) * costs.send + costs.latency for place, member in enumerate(ordered)}
     return Walk(3 * len(members), times)
 
 

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from random import Random
 
 from ordercast.model.ids import MILLISECOND, Instant
-from ordercast.order.links.config import FAR, NEAR
+from ordercast.order.links.config import FAR, NEAR, LinkConfig
+from ordercast.order.links.rate import Fair, Fixed
+from ordercast.order.links.regulator import Open, Regulator
 from tests.unit.order.links.pair import Broken, Pair, make_link
 
 MS = MILLISECOND
+RIDING = 60  # seeds from this one on have riders, and regulators in turn
+REGULATORS: tuple[Callable[[LinkConfig], Regulator], ...] = (
+    lambda config: Open(config.window),
+    lambda config: Fixed(1_000_000, config.window, burst=2_000),
+    lambda config: Fair(config.window, config.packet_size),
+)
 SILENT_AFTER = 12_000 * MS  # no link lives on so long on a path that carries nothing
 
 
@@ -49,6 +58,10 @@ class Path:
         return self.delay
 
 
+def _rider(number: int) -> bytes:
+    return number.to_bytes(8, "big")
+
+
 def path_from(rng: Random, is_near: bool) -> Path:
     delay = (rng.choice((1, 5)) * MS // 10) if is_near else rng.choice((2, 10, 50)) * MS
     loss, jitter = rng.choice((0.0, 0.05, 0.2)), rng.choice((0.0, 0.1, 0.4))
@@ -66,7 +79,11 @@ class Trial:
         base = NEAR if is_near else FAR
         ack_every = min(base.ack_every, window // 2)
         self.config = replace(base, window=window, ack_every=ack_every, packet_size=400, payload_max=4000)
+        if seed >= RIDING:
+            self.config = replace(self.config, rider_size=8)
         self.config.validate()
+        self.regulators = REGULATORS[seed % len(REGULATORS)] if seed >= RIDING else REGULATORS[0]
+        self.riders = [0, 0]
         self.path = path_from(rng, is_near)
         self.serial = 0
         self.epoch = 0
@@ -80,7 +97,9 @@ class Trial:
         now = old.now if old else 0
         tags = (self.epoch, 1000 + self.epoch)
         self.sent: tuple[list[bytes], list[bytes]] = ([], [])
-        pair = Pair([make_link(self.config, end, now, tags=tags) for end in (0, 1)], self.path.fate, now)
+        ends = [make_link(self.config, end, now, self.regulators(self.config), tags) for end in (0, 1)]
+        pair = Pair(ends, self.path.fate, now)
+        self.riders = [0, 0]
         pair.is_checked = self.is_checked
         if old:
             pair.take_over(old)
@@ -113,6 +132,15 @@ class Trial:
         payloads = [self._payload(end) for _ in range(self.rng.choice((1, 1, 3, 30)))]
         self.sent[end].extend(payloads)
         self.pair.send(end, payloads)
+        self._ride(end)
+
+    def _ride(self, end: int) -> None:
+        """Let a number ride that rises; whatever was to be sent has left, or waits for room."""
+        if self.config.rider_size:
+            self.happened["ridden"] += 1
+            self.riders[end] += self.serial % 3
+            self.pair.ends[end].ride(_rider(self.riders[end]), Instant(self.pair.now))
+            self.pair.flush(end)
 
     def _payload(self, end: int) -> bytes:
         self.serial += 1
@@ -161,6 +189,8 @@ class Trial:
         for end in (0, 1):
             if len(self.pair.arrived[1 - end]) != len(self.sent[end]):
                 raise Broken("a payload never arrived")
+            if self.config.rider_size and max(self.pair.riders[1 - end], default=bytes(8)) != _rider(self.riders[end]):
+                raise Broken("the last rider never arrived")
         before = len(self.pair.on_wire)
         self._pass(1_000 * MS)
         if len(self.pair.on_wire) != before:

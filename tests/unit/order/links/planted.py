@@ -21,6 +21,7 @@ LATE = "a payload came and was not passed up at once"
 NEVER_CAME = "a payload never arrived"
 OUT_OF_ORDER = "payloads arrived out of order"
 CHATTER = "an idle link is not silent"
+UNRIDDEN = "the last rider never arrived"
 FAILED = "a link failed on a path that works"
 LIVES_ON = "a link lives on without the other side"
 
@@ -165,6 +166,11 @@ def parts_mixed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PartStore, "add", add)
 
 
+def rider_left_behind(patch: pytest.MonkeyPatch) -> None:
+    """A rider waits until there is something to send."""
+    patch.setattr(LinkSender, "carry", lambda self, by: None)
+
+
 def every_status_is_answered(patch: pytest.MonkeyPatch) -> None:
     true_take = Link._take_status
 
@@ -191,5 +197,6 @@ CAUGHT_BY_HOSTILE_RUNS: dict[Plant, tuple[int, str]] = {
     tail_never_announced: (6, NEVER_CAME),
     forgets_what_came_beyond: (11, FAILED),
     parts_mixed: (0, FOREIGN),
+    rider_left_behind: (75, UNRIDDEN),
     every_status_is_answered: (6, CHATTER),
 }

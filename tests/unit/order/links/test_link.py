@@ -107,6 +107,37 @@ def test_a_link_that_hears_nothing_fails_and_hellos_keep_it() -> None:
     assert link.failure is LinkFailure.SILENT
 
 
+@pytest.mark.parametrize("config", [FAR, NEAR], ids=["far", "near"])
+def test_a_process_that_paused_blames_nobody(config: LinkConfig) -> None:
+    link = make_link(config, 0)
+    link.send([b"before a pause"])
+    link.flush(Instant(0))
+    after = Instant(10_000 * MS)
+    link.forgive(after)
+    assert link.flush(after)
+    assert link.failure is None
+    link.flush(Instant(20_000 * MS))
+    assert link.failure in (LinkFailure.SILENT, LinkFailure.STALLED)
+
+
+def test_a_link_shows_what_people_ask_for() -> None:
+    pair = pair_of(FAR, lossy(3, 20 * MS, 0.2))
+    assert pair.ends[0].figures()[:3] == (0, 0.0, 0)
+    for n in range(300):
+        pair.send(0, [b"%d" % n * 300])
+        pair.run(pair.now + 5 * MS)
+    busy = pair.ends[0].figures()
+    assert busy.under_way > 0
+    pair.settle(5_000 * MS)
+    figures = pair.ends[0].figures()
+    assert abs(figures.round_trip_ns - 40 * MS) < 10 * MS
+    assert 0.1 < figures.loss < 0.3
+    assert (figures.waiting, figures.under_way, figures.missing, figures.failure) == (0, 0, 0, None)
+    assert figures.counts.sent == sum(end == 0 for _, end, _ in pair.on_wire)
+    pair.ends[0].fail(LinkFailure.REPLACED)
+    assert pair.ends[0].figures().failure == "the other side began anew"
+
+
 def test_a_gap_as_wide_as_can_be_is_asked_for_in_one_packet() -> None:
     one, other = make_link(NEAR, 0), make_link(NEAR, 1)
     head = LinkHead(LinkKind.STATUS, 0, 7, HORIZON, 0, 0, 1, 0)
@@ -187,6 +218,17 @@ def test_the_round_trip_is_measured_without_the_time_for_which_acknowledgements_
         pair.run(pair.now + 300 * MS)
     assert abs(pair.ends[0].path.smooth - 104 * MS) < MS
     assert abs(pair.ends[1].path.smooth - 104 * MS) < MS
+
+
+def test_a_path_that_became_longer_is_seen_to_be() -> None:
+    delay = [10 * MS]
+    pair = pair_of(FAR, lambda end, packet, now: [delay[0]])
+    for n in range(2_000):
+        delay[0] = (10 if n < 50 else 40) * MS
+        pair.send(0, [b"%d" % n])
+        pair.run(pair.now + 5 * MS)
+    assert abs(pair.ends[0].path.smooth - 80 * MS) < 2 * MS
+    assert pair.ends[0].path.least > 70 * MS
 
 
 def test_reordering_makes_the_receiver_wait_before_it_asks() -> None:

@@ -10,7 +10,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND, Instant
 from ordercast.order.links.config import FAR
 from ordercast.order.links.link import Link
-from ordercast.order.links.rate import FIRST_WINDOW, Bucket, Fair, Fixed, rate_from
+from ordercast.order.links.rate import FIRST_WINDOW, Bucket, Fair, Fixed, rate_from, regulator_from
 from ordercast.order.links.regulator import Regulator
 from ordercast.sim.channel import Channel
 from tests.unit.order.links.pair import Pair, make_link
@@ -103,6 +103,9 @@ def test_a_fair_window_is_halved_once_for_all_that_was_under_way() -> None:
 @pytest.mark.parametrize(("text", "rate"), [("fair", None), ("30mbit", 30_000_000), ("400kbit", 400_000)])
 def test_rates_are_read(text: str, rate: int | None) -> None:
     assert rate_from(text) == rate
+    regulator = regulator_from(text, FAR)
+    assert isinstance(regulator, Fair if rate is None else Fixed)
+    assert regulator.rate == (rate or 0)
 
 
 @pytest.mark.parametrize("text", ["", "30", "mbit", "0mbit", "-1mbit", "1.5mbit", "unfair", "³mbit"])

@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from ordercast.order.tree.builders import build
-from ordercast.sim.propagation.walk import Network, bound, broadcasts, two_phase, walked
+from ordercast.sim.propagation.walk import Costs, bound, broadcasts, two_phase, walked
 from tests.unit.order.tree.drawn import groups_of
 
-NETWORKS = (Network(1, 10), Network(10, 1), Network(3, 3))
+COSTS = (Costs(1, 10), Costs(10, 1), Costs(3, 3))
 
 
 @pytest.mark.parametrize("name", ["heuristic-1", "shallow", "centre"])
@@ -18,10 +18,10 @@ def test_copies_are_members_and_extra_processes_and_the_delay_is_within_its_boun
     for seed in range(40):
         graph = build(name, groups_of(Random(seed)))
         for group, members in graph.groups.items():
-            for network in NETWORKS:
-                walk = walked(graph, group, network)
+            for costs in COSTS:
+                walk = walked(graph, group, costs)
                 assert walk.copies == len(members) + len(graph.extra(group))
-                assert walk.delay <= bound(graph, group, network)
+                assert walk.delay <= bound(graph, group, costs)
                 assert broadcasts(graph, group) > graph.height(group)
 
 
@@ -30,7 +30,7 @@ def test_the_deepest_first_is_seldom_later() -> None:
     for seed in range(40):
         graph = build("heuristic-1", groups_of(Random(seed)))
         for group in graph.groups:
-            plain, deepest = (walked(graph, group, NETWORKS[0], deepest_first=first).delay for first in (False, True))
+            plain, deepest = (walked(graph, group, COSTS[0], deepest_first=first).delay for first in (False, True))
             later, sooner = later + (deepest > plain), sooner + (deepest < plain)
     assert sooner > 50 * later
 
@@ -38,7 +38,7 @@ def test_the_deepest_first_is_seldom_later() -> None:
 def test_the_two_phase_method_takes_three_rounds() -> None:
     for seed in range(20):
         for members in groups_of(Random(seed)).values():
-            for network in NETWORKS:
-                walk = two_phase(members, network)
+            for costs in COSTS:
+                walk = two_phase(members, costs)
                 assert walk.copies == 3 * len(members)
-                assert walk.delay == 3 * network.latency + (2 * len(members) + 1) * network.send
+                assert walk.delay == 3 * costs.latency + (2 * len(members) + 1) * costs.send

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ordercast.order.tree.builders.base import Builder, Slices
+from ordercast.order.tree.builders.base import Builder, Slices, everybody
 from ordercast.order.tree.builders.centre import centre
 from ordercast.order.tree.builders.heuristic import heuristic_1
 from ordercast.order.tree.builders.shallow import shallow
@@ -13,6 +13,7 @@ from ordercast.order.tree.graph import Graph, Memberships, NoGraph, Parents
 from ordercast.order.tree.survey import surveyed
 
 SIZES = (8, 16, 4, 32)  # of clusters
+HALF = 0.55  # of the processes: two clusters, where groups meet everywhere
 MANY = 1_000  # groups; with more only the first two sizes are tried
 HEURISTIC_MAX = 64  # groups; with more it makes chains, and takes long to make them
 
@@ -41,7 +42,8 @@ def _kept(present: Parents, groups: Memberships) -> Graph | None:
 
 
 def _candidates(groups: Memberships) -> Iterator[Builder]:
-    yield from map(shallow, SIZES if len(groups) <= MANY else SIZES[:2])
+    half = round(HALF * len(everybody(groups)))
+    yield from map(shallow, (*SIZES, half) if len(groups) <= MANY else SIZES[:2])
     yield centre
     if len(groups) <= HEURISTIC_MAX:
         yield heuristic_1
