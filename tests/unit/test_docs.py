@@ -28,7 +28,7 @@ DOCS = ROOT / "docs"
 SOURCE = ROOT / "src" / "ordercast"
 PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 MIB = 1 << 20
-WORDY = ("services", "networks", "sites")  # defaults that the page gives in words
+WORDY = ("services", "networks", "sites", "tree")  # defaults that the page gives in words
 
 
 def _name(page: Path) -> str:

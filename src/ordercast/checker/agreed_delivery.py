@@ -5,7 +5,9 @@ transitional configuration likewise. And all who deliver a message do so in the 
 transitional configuration that follows directly on that one, if the engine says so: on others those who are cut
 off from each other may have gone through different ones before the message, which reached both.
 Judged are messages that asked for agreed or better. Where the engine prunes, nobody may have the whole sequence: then a
-process that delivers a message must have delivered all messages before it that it is owed, by their places.
+process that delivers a message must have delivered all messages before it that it is owed, by their places. Where the
+order is one among those who share groups, this is judged for each group, and a message that was ordered again may be
+in two configurations.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ class AgreedDelivery(Checker):
         for life in self.history.lives():
             yield from self._strangers(life)
         judge = self._disagreements if self.owed.is_everything else self._holes
+        if self.history.is_by_groups:
+            judge = self._holes_of_groups
         for view, stays in stays_of_views(self.history).items():
             yield from judge(view, stays)
 
@@ -41,7 +45,7 @@ class AgreedDelivery(Checker):
         homes = self.history.placements().homes
         for stay, run in life.runs():
             home = stay.home
-            if not self.history.shares_views and home is not NO_CONFIGURATION:
+            if (self.history.is_by_groups or not self.history.shares_views) and home is not NO_CONFIGURATION:
                 continue
             is_one = all(map(is_, map(homes.__getitem__, run.numbers), repeat(home)))
             if is_one and home is not NO_CONFIGURATION:
@@ -74,3 +78,23 @@ class AgreedDelivery(Checker):
             earlier = (number for number in inorder if last is not None and everything[number] < last)
             for number in self.owed.among(life, (number for number in earlier if number not in has)):
                 yield self.witness("not delivered, but a later one was", life.process, number, view)
+
+    def _holes_of_groups(self, view: ConfigurationId, stays: list[tuple[Life, Stay]]) -> Iterator[Witness]:
+        """The same among the messages of each group, for an engine whose order is one among those who share groups."""
+        places, bound = self.history.placements().places, self.history.bound
+        sequences = [(life, self.history.at_least(Service.AGREED, stay.numbers)) for life, stay in stays]
+        groups: dict[str, set[int]] = {}
+        for number in {number for _, sequence in sequences for number in sequence}:
+            for group in bound[number].destinations if number in bound else ("",):
+                groups.setdefault(group, set()).add(number)
+        for group, numbers in sorted(groups.items()):
+            inorder = sorted(
+                (number for number in numbers if not self.history.is_again(number)), key=places.__getitem__
+            )
+            for life, sequence in sequences:
+                has = numbers.intersection(sequence)
+                last = max((places[number] for number in has), default=0)
+                earlier = [number for number in inorder if places[number] < last and number not in life.delivered]
+                for number in self.owed.among(life, earlier):
+                    what = f"not delivered, but a later one of {group or 'all'} was"
+                    yield self.witness(what, life.process, number, view)

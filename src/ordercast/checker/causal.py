@@ -20,7 +20,8 @@ Where a message may be delivered in several configurations, places alone are com
 
 Where the engine prunes, a process need not have what it is not owed, and chains may lead through messages that it
 lacks. So that it lacks nothing else, one more fact is checked: a message's place is above those of all that its
-submitter had delivered in its configuration.
+submitter had delivered in its configuration. Where positions are only names, this says that deliveries and causes
+together do not contradict each other (`linear.py`); what was ordered again is left out.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from itertools import accumulate, groupby
 from ordercast.checker.base import Checker
 from ordercast.checker.history import NONE
 from ordercast.checker.life import Life
+from ordercast.checker.linear import extensions_of
 from ordercast.checker.matters import Matter
 from ordercast.checker.sequences import common_length, longest
 from ordercast.checker.verdict import Witness, message_text
@@ -63,10 +65,12 @@ class Causal(Checker):
         yield from self._origins()
         sequences = self._sequences()
         needs, priors = self._needs(), self._priors()
-        if not self.owed.is_everything:
+        if self.history.is_by_groups:
+            yield from self._contradicted()
+        elif not self.owed.is_everything:
             yield from self._misplaced(sequences, needs)
         bounds = self._bounds(sequences, needs)
-        for life in self.history.lives():
+        for life in self.history.lives() if not self.history.is_by_groups else ():
             yield from self._falling(life)
         for (process, home), mine in sequences.items():
             cleared: dict[ProcessId, int] = {}  # of each submitter, how much of what it delivered was found here
@@ -92,10 +96,12 @@ class Causal(Checker):
                 continue
             if self.history.gaps and not self.history.was_submitted(number):
                 continue  # what a killed node sent last has no place among its submissions
+            if self.history.is_again(number):
+                continue
             if seen > home:
                 yield self.witness(f"ordered in {home}, but its submitter had delivered of {seen}", number=number)
             sent = highest.get(columns.streams[number], home)
-            if sent > home:
+            if sent > home and not self.history.is_by_groups:
                 yield self.witness(f"ordered in {home}, after one of its sender in {sent}", number=number)
             highest[columns.streams[number]] = max(sent, home)
 
@@ -115,6 +121,12 @@ class Causal(Checker):
                 if cause != NONE and cause in places and places[cause] >= places[number]:
                     text = message_text(self.history.identity(cause))
                     yield self.witness(f"its place is not above that of {text}, on which it may depend", number=number)
+
+    def _contradicted(self) -> Iterator[Witness]:
+        for home, extension in extensions_of(self.history, with_causes=True).items():
+            for number in extension.contradicted:
+                if not self.history.is_again(number):
+                    yield self.witness("delivered before something that it may depend on", None, number, home)
 
     def _is_owed(self, process: ProcessId, number: int) -> bool:
         return self.owed.is_everything or self.owed.is_owed(self.history.life(process), number)
@@ -165,7 +177,7 @@ class Causal(Checker):
         """Return for each message how many of its own configuration its submitter had delivered."""
         columns, homes = self.history.columns, self.history.placements().homes
         needs = [
-            count if count and homes.get(number) == seen else 0
+            count if count and homes.get(number) == seen and not self.history.is_again(number) else 0
             for number, (seen, count) in enumerate(zip(columns.seen_homes, columns.seen_counts, strict=True))
         ]
         if self.history.service_min < Service.CAUSAL:
@@ -190,7 +202,10 @@ class Causal(Checker):
         services, homes = self.history.columns.services, self.history.placements().homes
         return [
             prior
-            if prior in homes and services[prior] >= Service.CAUSAL and homes[prior] == homes.get(number)
+            if prior in homes
+            and services[prior] >= Service.CAUSAL
+            and homes[prior] == homes.get(number)
+            and not (self.history.is_again(prior) or self.history.is_again(number))
             else NONE
             for number, prior in enumerate(self.history.columns.previous)
         ]

@@ -89,7 +89,7 @@ class Fifo(Checker):
         """Whether two messages were ordered in one configuration; or, where those who deliver a message need not share
         one, whether the first lies behind the beginning of this one."""
         placements = self.history.placements()
-        if missing not in placements.homes:
+        if missing not in placements.homes or self.history.is_again(missing) or self.history.is_again(number):
             return False
         if self.history.shares_views:
             return placements.homes[missing] == placements.homes[number]

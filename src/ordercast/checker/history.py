@@ -16,10 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ordercast.checker.life import SLOT_BITS, Life, Run, Stay, place_from
+from ordercast.checker.linear import extensions_of
 from ordercast.checker.matters import Matter
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId, process_text
-from ordercast.model.promises import Promises
+from ordercast.model.notes import Opened
+from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
 from ordercast.trace.records import (
     UNSTAMPED,
@@ -45,6 +47,7 @@ from ordercast.trace.records import (
 
 NONE = -1  # no message
 NEVER = 1 << 62  # later than any event
+EPOCH_BITS = 35  # below the epoch in the number of a position, on engines with epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,7 @@ class History:
         self.service_min: int = max(Service)
         self.now = 0  # events so far
         self.prunes = False  # a message reaches only those who want it
+        self.is_by_groups = False  # the order is one among those who share groups, not of all messages
         self.shares_views = True  # a message is delivered in one configuration, or in the one that ends it
         self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
         self.bound: dict[int, Bound] = {}  # of messages that are not for all, where nothing else is known
@@ -127,6 +131,9 @@ class History:
         self._last_of_stream: dict[int, int] = {}
         self._fault: str | None = None
         self._placements: Placements | None = None
+        self._homes: dict[int, set[ConfigurationId]] = {}
+        self._epochs: dict[int, set[tuple[ConfigurationId, int]]] = {}
+        self._homes_at = NONE  # the event up to which these two are known
         self._handlers: dict[type[Event], Callable[[Any], None]] = {
             Started: self._on_started,
             Submitted: self._on_submitted,
@@ -208,8 +215,39 @@ class History:
                     origins.update(dict.fromkeys(run.numbers, run.origin))
                     places.update(zip(run.numbers, run.places, strict=True))
                     homes.update(dict.fromkeys(run.numbers, stay.home))
+            if self.is_by_groups:
+                origins, places = homes, self._linear_places(homes)
             self._placements = Placements(origins, places, homes)
         return self._placements
+
+    def _linear_places(self, homes: Mapping[int, ConfigurationId]) -> dict[int, int]:
+        """Where positions are only names, places are those of an order that is found from the deliveries."""
+        extensions = extensions_of(self)
+        return {number: extensions[home].places.get(number, 0) for number, home in homes.items()}
+
+    def epochs_of(self, number: int) -> set[tuple[ConfigurationId, int]]:
+        """Return the configurations in which a message was delivered, each with the epoch that its position names."""
+        self._find_homes()
+        return self._epochs.get(number, set())
+
+    def homes_of_all(self) -> Mapping[int, set[ConfigurationId]]:
+        """Return for each message the configurations in which it was delivered."""
+        self._find_homes()
+        return self._homes
+
+    def is_again(self, number: int) -> bool:
+        """Whether a message was ordered again in a later configuration, where nobody knew that it had a place."""
+        return self.is_by_groups and len(self.homes_of_all().get(number, ())) > 1
+
+    def _find_homes(self) -> None:
+        if self._homes_at == self.now:
+            return
+        self._homes_at, self._homes, self._epochs = self.now, {}, {}
+        for life in self.lives():
+            for stay, run in life.runs():
+                for number, place in zip(run.numbers, run.places, strict=True):
+                    self._homes.setdefault(number, set()).add(stay.home)
+                    self._epochs.setdefault(number, set()).add((stay.home, place >> SLOT_BITS + EPOCH_BITS))
 
     # What makes a history unfit to be judged.
 
@@ -252,6 +290,9 @@ class History:
         self._life(event.process).started = event
         self.prunes = event.promises.prunes
         self.shares_views = event.promises.shares_views
+        self.is_by_groups = Promise.TOTAL_ORDER not in event.promises.promises and (
+            Promise.MULTIPLE_GROUP_ORDER in event.promises.promises
+        )
         self.early = frozenset(event.promises.early)
 
     def _on_submitted(self, event: Submitted) -> None:
@@ -377,7 +418,9 @@ class History:
         self._life(event.process).departed = True
 
     def _on_noted(self, event: Noted) -> None:
-        """Notes explain; nothing is judged by them."""
+        """Notes explain; nothing is judged by them but what a process is owed where the engine prunes by epochs."""
+        if isinstance(event.note, Opened):
+            self._life(event.process).opened[event.note.configuration, event.note.birth] = event.note.groups
 
     def _on_storage_turned(self, event: StorageTurned) -> None:
         life = self._life(event.process)

@@ -5,6 +5,9 @@ to those who want one of its destinations, and may bring it to others. A process
 the destinations from before the message was submitted until after it was last delivered anywhere; of a message that
 nobody has delivered, until now. What is submitted or given up meanwhile may arrive or not. A message without
 destinations is owed to all.
+
+Where the engine works in epochs (`Opened`), the epoch of a message decides, which its position names: it is owed to
+those who have one of its destinations there. What nobody has delivered is owed to its submitter alone.
 """
 
 from __future__ import annotations
@@ -39,6 +42,10 @@ class Owed:
         if bound is None:
             return history.was_submitted(number)
         if life is None:
+            return False
+        if history.is_by_groups and (epochs := history.epochs_of(number)):
+            return any(not set(life.opened.get(epoch, ())).isdisjoint(bound.destinations) for epoch in epochs)
+        if history.is_by_groups and history.identity(number).process != life.process:
             return False
         last = history.last_delivered.get(number, history.now)
         return any(

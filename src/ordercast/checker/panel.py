@@ -13,6 +13,7 @@ from ordercast.checker.history import History
 from ordercast.checker.integrity import Integrity
 from ordercast.checker.liveness import Liveness
 from ordercast.checker.matters import Matter
+from ordercast.checker.multiple_group_order import MultipleGroupOrder
 from ordercast.checker.no_duplicates import NoDuplicates
 from ordercast.checker.safe_delivery import SafeDelivery
 from ordercast.checker.self_delivery import SelfDelivery
@@ -36,6 +37,7 @@ CHECKERS: Mapping[Promise, type[Checker]] = {
         Fifo,
         Causal,
         TotalOrder,
+        MultipleGroupOrder,
         AgreedDelivery,
         SafeDelivery,
         VirtualSynchrony,

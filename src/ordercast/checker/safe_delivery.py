@@ -29,7 +29,7 @@ class SafeDelivery(Checker):
 
     def violations(self) -> Iterator[Witness]:
         for view, member, number in self._undelivered():
-            what = self._broken(member, number)
+            what = self._broken(member, number, view)
             if what is not None:
                 yield self.witness(f"delivered as safe, but {process_text(member)} {what}", member, number, view)
 
@@ -63,12 +63,13 @@ class SafeDelivery(Checker):
                 result.update(self.history.at_least(Service.SAFE, sequence))
         return result
 
-    def _broken(self, member: ProcessId, number: int) -> str | None:
+    def _broken(self, member: ProcessId, number: int, view: ConfigurationId) -> str | None:
         """Why this member should have delivered it, if it should."""
         life = self.history.life(member)
         if life is None:
             return None if self.history.lacks(member, Gap.END) else "never started"
-        passed = self.history.passed(life, number)
+        by_groups = self.history.is_by_groups  # then it may have been ordered again, after an earlier configuration
+        passed = life.regular_after(view) if by_groups else self.history.passed(life, number)
         if passed is not None:
             return f"installed view {passed} without having delivered it"
         if life.is_running and self.history.is_complete and self.history.healed is not None:

@@ -33,7 +33,8 @@ class SelfDelivery(Checker):
     def _broken(self, life: Life, number: int) -> str | None:
         """Why this process should have delivered it, if it should."""
         home = self.history.placements().homes.get(number)
-        passed = None if home is None else self.history.passed(life, number)
+        is_bound = home is not None and not self.history.is_by_groups  # else it may be ordered again
+        passed = self.history.passed(life, number) if is_bound else None
         if passed is not None:
             return f"delivered in {home}, but its submitter went on to view {passed} without delivering it"
         if life.departed:

@@ -2,7 +2,8 @@
 (Theorem 4.10). Both steps count: regular to transitional, and transitional to regular.
 Judged are messages that asked for reliable or better. Services that the engine delivers early are judged over a regular
 configuration and the transitional one that follows it together: a message may come before the change here and after it
-there."""
+there. So is everything where the order is one among those who share groups: a message of another group may hold back
+here what a companion has delivered. What was ordered again a process may have delivered in an earlier one."""
 
 from __future__ import annotations
 
@@ -32,6 +33,18 @@ class VirtualSynchrony(Checker):
                     yield from self._difference(step[0], (life, numbers), (other, reference))
 
     def _steps(self, life: Life) -> Iterator[tuple[tuple[ConfigurationId, ...], list[int]]]:
+        return self._steps_of_both(life) if self.history.is_by_groups else self._single_steps(life)
+
+    def _steps_of_both(self, life: Life) -> Iterator[tuple[tuple[ConfigurationId, ...], list[int]]]:
+        before: Stay | None = None
+        for left, entered in life.moves():
+            if entered.is_regular:
+                numbers = left.numbers if before is None else [*before.numbers, *left.numbers]
+                first = NO_CONFIGURATION if before is None else before.id
+                yield (first, left.id, entered.id), sorted(self.history.at_least(Service.RELIABLE, numbers))
+            before = None if entered.is_regular else left
+
+    def _single_steps(self, life: Life) -> Iterator[tuple[tuple[ConfigurationId, ...], list[int]]]:
         """Each step of a process from one configuration to the next, and what it had delivered in the first."""
         before: Stay | None = None
         for left, entered in life.moves():
@@ -51,6 +64,8 @@ class VirtualSynchrony(Checker):
     ) -> Iterator[Witness]:
         for (life, numbers), (other, others) in ((first, second), (second, first)):
             for number in self.owed.among(other, sorted(set(numbers).difference(others))):
+                if self.history.is_again(number) and number in other.delivered:
+                    continue
                 what = f"not delivered by {process_text(other.process)}, which went on to the same configuration"
                 yield self.witness(what, life.process, number, view)
 

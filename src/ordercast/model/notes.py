@@ -150,6 +150,33 @@ class Occurrence(Enum):
     HELD_BY_APPLICATION = "sender held back by another's application"
     ACKS_GATHERED = "acknowledgement sent to one who tells all"
 
+    # In a forest
+    TREE_EDGES_KEPT = "tree changed and kept its edges"
+    TREE_GRAFTED = "trees grafted"
+    TREE_BUILT = "tree built"
+    TREE_CLOSE_AWAITED_CONTROL = "close of a tree waited for the control stream"
+    TREE_BEFORE_BIRTH = "block came before its birth"
+    TREE_REFUSED = "message refused by a closed entry and sent again"
+    TREE_ENTRY_RAISED = "message entered above its own entry for the sake of order"
+    TREE_ENTRY_AWAITED = "sender waited for an entry"
+    TREE_SENDER_OUTSIDE = "message of a sender outside its groups"
+    TREE_TWO_GROUPS = "message to several groups of one tree"
+    TREE_SEVERAL_TREES = "message to groups of several trees"
+    TREE_NOBODY = "message to groups without members"
+    TREE_BEHIND_SAFE = "agreed message waited behind a safe one"
+    TREE_RECOVERED_FROM_FORWARDER = "message recovered from one who passed it on"
+    TREE_RECOVERED_FROM_SOURCE = "message recovered from its source alone"
+    TREE_IMPLIED = "message implied by a later one"
+    TREE_ORDERED_AGAIN = "message ordered again in a later configuration"
+    TREE_DROPPED_AGAIN = "message that was ordered again dropped where it had been delivered"
+    TREE_SENT_AGAIN = "messages of an ended configuration sent to those who lack them"
+    TREE_EXCHANGE_INTERRUPTED = "exchange of reports interrupted"
+    TREE_RECOVERY_INTERRUPTED = "recovery of messages interrupted"
+    TREE_MANAGER_LOST = "manager lost in a change of the forest"
+    TREE_INTERIOR_LEFT = "process with others below it left in order"
+    TREE_WINDOW_FULL = "entry waited for its window"
+    TREE_HELD_BY_APPLICATION = "channel held for a process whose application is behind"
+
 
 @dataclass(frozen=True, slots=True)
 class Occurred:
@@ -215,4 +242,13 @@ class TokenReleased:
     brought: int  # the networks that brought it, as bits
 
 
-Note = Moved | Visited | Ignored | PacketDropped | Occurred | NetworkTurned | TokenReleased
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A forest took effect at this process, which from here on has what is sent to these groups in that epoch."""
+
+    configuration: ConfigurationId
+    birth: int
+    groups: tuple[str, ...]
+
+
+Note = Moved | Visited | Ignored | PacketDropped | Occurred | NetworkTurned | TokenReleased | Opened

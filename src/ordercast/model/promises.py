@@ -18,6 +18,7 @@ class Promise(Enum):
     FIFO = "fifo order"
     CAUSAL = "causal order"
     TOTAL_ORDER = "total order"
+    MULTIPLE_GROUP_ORDER = "multiple group order"  # instead of the former: one order among those who share groups
     AGREED_DELIVERY = "agreed delivery"
     SAFE_DELIVERY = "safe delivery"
     VIRTUAL_SYNCHRONY = "virtual synchrony"

@@ -7,13 +7,13 @@ of a report) is kept there under the engine's name; a test sees that no engine l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import AlarmKind
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import ConfigurationId
+from ordercast.model.ids import MAIN, ConfigurationId
 from ordercast.model.notes import Occurrence
 from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.model.service import Service
@@ -27,6 +27,8 @@ from ordercast.order.engine import ObservedEngine
 from ordercast.order.gateways import promised as gateways
 from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.gateways.views import view_text
+from ordercast.order.layered import InnerRing
+from ordercast.order.links.config import NEAR
 from ordercast.order.membership.states import moves
 from ordercast.order.ring import promised as ring
 from ordercast.order.ring.config import RingConfig
@@ -37,6 +39,9 @@ from ordercast.order.sites import promised as sites
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.node import SitesNode
 from ordercast.order.traffic import Traffic
+from ordercast.order.tree import promised as tree
+from ordercast.order.tree.config import TreeConfig
+from ordercast.order.tree.node import CONTROL, TreeNode
 
 DEFAULT = "ring"
 
@@ -113,6 +118,20 @@ def _sites(setup: Setup) -> ObservedEngine:
     )
 
 
+def _tree(setup: Setup) -> ObservedEngine:
+    ring = RingNode(
+        setup.node,
+        setup.ring,
+        verbose=setup.verbose,
+        beneath=setup.beneath,
+        other_engines=setup.others,
+        engine=tree.ENGINE,
+    )
+    links = replace(NEAR, packet_size=setup.ring.packet_size_max, stall_ns=0)
+    control = InnerRing(ring, MAIN, CONTROL)
+    return TreeNode(setup.node, setup.ring, setup.tables["tree"], links, control, ring)
+
+
 ENGINES: dict[str, EngineEntry] = {
     entry.name: entry
     for entry in (
@@ -183,6 +202,25 @@ ENGINES: dict[str, EngineEntry] = {
             attempts=sites.VIEW_REASONS,
             occurrences=sites.OCCURRENCES,
             alarms=sites.ALARMS,
+        ),
+        EngineEntry(
+            "tree",
+            _tree,
+            "many small groups on many hosts; in the simulator",
+            "a message touches its members and those between them; a slow host delays its own groups only",
+            "no total order over all groups; agreed messages of a lost host may be ordered again; joins take two steps",
+            tree.PROMISED,
+            tree.SERVICES,
+            RING_TRAFFIC,
+            groups=frozenset(),
+            replicas=frozenset(),
+            tables={"ring": RingConfig, "tree": TreeConfig},
+            is_live=False,
+            has_links=True,
+            moves=moves.MOVES,
+            reasons=ring.REASONS,
+            occurrences=tree.OCCURRENCES,
+            alarms=ring.ALARMS,
         ),
         EngineEntry(
             "sequencer",

@@ -41,7 +41,7 @@ from ordercast.model.ids import (
     node_of,
     process_id_from,
 )
-from ordercast.model.inputs import EVERYWHERE, Lane, Packet, Submission
+from ordercast.model.inputs import EVERYWHERE, Interest, Lane, Packet, Submission
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.catalogue import entry_of
@@ -116,6 +116,7 @@ class Host:
     has_left: bool = False
     roster: Roster | None = None  # what its file says
     reached: set[int] | None = None  # nodes that packets are sent to; None: everybody
+    topics: set[int] = field(default_factory=set)  # that its application wants
 
     def __post_init__(self) -> None:
         self.narrow_until = [0] * len(self.segments)
@@ -140,6 +141,9 @@ class Host:
         self._carry_out(engine.start(dict(self.disk), Incarnation(self.lives), self.local_now()))
         if self.roster is not None:
             self.enlist(self.roster)
+        if self.life is not None and self.topics:
+            wanted = [Interest(topic_name(topic), is_wanted=True) for topic in sorted(self.topics)]
+            self._input(self.life, engine.interest(wanted, self.local_now()))
         if self.world.replicas is not None:
             self.world.replicas.daemon_started(self.node)
 
@@ -192,13 +196,26 @@ class Host:
 
     # Inputs
 
-    def submit(self, sender: int, service: Service, size: int, filler: bytes) -> bool:
+    def submit(
+        self, sender: int, service: Service, size: int, filler: bytes, destinations: tuple[str, ...] = EVERYWHERE
+    ) -> bool:
         """One message of the application; False when there is no room for it, or nobody to take it."""
         life = self.life
         if life is None or not self._can_submit(life, size):
             return False
-        self._submit(life, sender, service, (filler,))
+        self._submit(life, sender, service, (filler,), destinations)
         return True
+
+    def turn_to(self, topic: int) -> None:
+        """The application begins or ceases to want a topic."""
+        life, wants = self.life, topic not in self.topics
+        if self.is_paused or self.has_left:
+            return
+        (self.topics.add if wants else self.topics.discard)(topic)
+        if life is not None:
+            if not wants:
+                self._record_wanted(life, (topic_name(topic),), begins=False)
+            self._input(life, life.engine.interest([Interest(topic_name(topic), wants)], self.local_now()))
 
     def _can_submit(self, life: Life, size: int) -> bool:
         return not self.has_left and not self.is_paused and life.engine.room() >= size + OVERHEAD
@@ -483,6 +500,10 @@ class Host:
         if life.wake_at is None or at < life.wake_at:
             life.wake_at = at
             self.world.schedule(at, self.wake, life, at)
+
+
+def topic_name(topic: int) -> str:
+    return f"t{topic}"
 
 
 def _drained(inboxes: list[deque[bytes]], lane: Lane, attachment: Attachment) -> list[Packet]:

@@ -15,6 +15,7 @@ from ordercast.order.links.config import FAR
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sizes import Sizes
+from ordercast.order.tree.config import TreeConfig
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.plot import Aim
 from ordercast.sim.topology import (
@@ -80,6 +81,8 @@ SIM_SITES = SitesConfig(
     ),
 )
 
+SIM_TREE = TreeConfig(open_gap_ns=3 * MILLISECOND, channel_window=8_000, entry_window=16_000, source_window=4_000)
+
 # What engines cannot bear whose members never change.
 HARMFUL = (
     "faults",
@@ -130,10 +133,13 @@ class SimOptions:
 
     sites: SitesConfig = SIM_SITES  # timers of the sites engine, and of its links
     site_links: tuple[tuple[int, int], ...] = ()  # pairs of sites that links join; none: all of them
+    tree: TreeConfig = SIM_TREE  # windows and openings of the tree engine
 
     # What the applications do
     messages: int = 200  # submissions, spread over the time before the network heals, and some after
     rates: tuple[Rate, ...] = ()  # beside these, of the hosts named: so many per second, before the network heals
+    topics: tuple[tuple[int, ...], ...] = ()  # the hosts that want each of them; if any, messages go to some of them
+    topic_changes: int = 0  # how often a host begins or ceases to want a topic, before the network heals
     senders: int = 2  # clients per process
     size_min: int = STAMP_SIZE  # bytes of a message, uniform between
     size_max: int = 400

@@ -183,9 +183,8 @@ class _Jury:
     def verdicts(self, world: World, *, settled: bool) -> list[Verdict]:
         options, counts = self._options, self.tally.counts
         verdicts = self.order.verdicts() + (self._groups.verdicts() if options.has_clients else [])
-        if (
-            not options.poison and not self._entry.has_links
-        ):  # a forged aru makes a token rest too early, which costs time and no promise
+        is_ordered_by_token = not self._entry.has_links
+        if not options.poison and is_ordered_by_token:  # a forged aru makes it rest too early: no promise is broken
             verdicts += self._rest.verdicts()
         verdicts += world.session_witness.verdicts()
         verdicts += self._replicas.verdicts() if options.replicas else []

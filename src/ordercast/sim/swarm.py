@@ -48,6 +48,7 @@ from ordercast.sim.run import simulate
 from ordercast.sim.site_swarm import with_sites
 from ordercast.sim.slot_swarm import with_slots
 from ordercast.sim.topology import Link
+from ordercast.sim.tree_swarm import with_trees
 from ordercast.sim.users import STRUCTURES
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
@@ -57,7 +58,10 @@ LISTED_EVERY = 4  # one run in four has node lists, which differ for a while
 LISTED_FIRST = 1
 POISONED = 0.2  # one run in five has forged numbers
 FAILING_DISKS = 0.3  # chance that some do
-OF_CLIENTS = (Occurrence.HELD_BY_APPLICATION,)  # applications that do not read are clients
+OF_CLIENTS = (
+    Occurrence.HELD_BY_APPLICATION,
+    Occurrence.TREE_HELD_BY_APPLICATION,
+)  # applications that do not read are clients
 DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
 
 
@@ -295,6 +299,8 @@ def _options_on(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
             raise UsageError(f"the engine {engine!r} has no groups, no replicas and one network: leave out the option")
         return calm_options(engine, seed)
     options = replace(options_of(seed, kind), engine=engine, poison=0.0)  # forgers know the packets of a ring
+    if engine == "tree":
+        return with_trees(options, seed)
     return with_slots(options, seed) if engine == "adaptive" else options
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import MAIN, Attachment, Instant, NodeId, ProcessId, node_of
-from ordercast.model.inputs import Lane
+from ordercast.model.inputs import EVERYWHERE, Lane
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
@@ -23,7 +23,7 @@ from ordercast.sim.adaptive_witness import AdaptiveWitness
 from ordercast.sim.churn import Crowd
 from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.gateways.witness import RingsWitness
-from ordercast.sim.host import Host
+from ordercast.sim.host import Host, topic_name
 from ordercast.sim.network import Network
 from ordercast.sim.options import SimOptions
 from ordercast.sim.replicas import Replicas
@@ -53,7 +53,12 @@ EVENTS_MAX = 3_000_000  # a run that needs more is stuck; larger clusters have a
 HOSTS = 65
 CHECK_INTERVAL_NS = 10_000_000
 AMBUSH_PROBABILITY = 0.3
-MOMENTS = (Occurrence.PROMISE_MADE, Occurrence.NETWORK_MARKED, Occurrence.NETWORK_SPOKEN)  # for ambushes
+MOMENTS = (  # for ambushes
+    Occurrence.PROMISE_MADE,
+    Occurrence.NETWORK_MARKED,
+    Occurrence.NETWORK_SPOKEN,
+    Occurrence.TREE_SENT_AGAIN,
+)
 TOP_UP_NS = 500_000
 RUSH_NS = 4_000_000
 
@@ -212,6 +217,7 @@ class World:
             host = Host(self, node, make_engine, segments, drift, dict(options.slow_hosts).get(node, 1.0))
             if options.rosters:
                 host.roster = sim_roster(FIRST, options.rosters[node])
+            host.topics = {topic for topic, hosts in enumerate(options.topics) if node in hosts}
             self.hosts.append(host)
             at = 0 if options.all_at_once else rng.randrange(0, options.fault_time_ns // 4)
             self.schedule(at, self._restart, host)
@@ -222,6 +228,9 @@ class World:
             self.schedule(fault.at, self._strike, fault)
         self._plan_messages()
         self._plan_rates()
+        for _ in range(options.topic_changes):
+            self._pending += 1
+            self.schedule(rng.randrange(0, options.fault_time_ns), self._turn)
         self.schedule(max([options.fault_time_ns, *(fault.at + 1 for fault in faults)]), self._heal)
         settled = self._loop()
         ended = Ended(Instant(self.now), complete=True)
@@ -293,7 +302,26 @@ class World:
         sender = rng.randrange(0, options.senders)
         service = options.services[rng.randrange(0, len(options.services))]
         size = size or rng.randrange(options.size_min, options.size_max + 1)
-        host.submit(sender, service, size, rng.randbytes(size - STAMP_SIZE))
+        filler = rng.randbytes(size - STAMP_SIZE)
+        host.submit(sender, service, size, filler, self._destinations(host, rng) if options.topics else EVERYWHERE)
+
+    def _destinations(self, host: Host, rng: Random) -> tuple[str, ...]:
+        """Return where a message goes, mostly to what the host wants itself; now and then everywhere, or to nobody."""
+        drawn, topics = rng.random(), range(len(self.options.topics))
+        if drawn < 0.03:
+            return EVERYWHERE
+        if drawn < 0.06:
+            return (topic_name(len(topics)),)
+        own = sorted(host.topics)
+        picks = 2 if drawn < 0.2 else 1
+        chosen = {rng.choice(own) if own and rng.random() < 0.7 else rng.choice(topics) for _ in range(picks)}
+        return tuple(topic_name(topic) for topic in sorted(chosen))
+
+    def _turn(self) -> None:
+        """Some host begins or ceases to want a topic."""
+        self._pending -= 1
+        host = self.hosts[self.rng.randrange(0, self.options.nodes)]
+        host.turn_to(self.rng.randrange(0, len(self.options.topics)))
 
     def _plan_rates(self) -> None:
         """Each host with a rate has a generator of its own, so that it sends the same whatever the others do."""
@@ -312,8 +340,8 @@ class World:
         self._submit_later(rate, rng, self.now + rate.gap_ns(rng))
 
     def _rush(self, at: int) -> None:
-        """Clients are busiest when it hurts."""
-        for _ in range(self.options.rush if self.options.has_clients else 0):
+        """Clients are busiest when it hurts, and so are those who send to topics."""
+        for _ in range(self.options.rush if self.options.has_clients or self.options.topics else 0):
             self._pending += 1
             self.schedule(at + self.rng.randrange(0, RUSH_NS), self._submit, False)
 

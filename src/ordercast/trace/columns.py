@@ -39,6 +39,7 @@ class RowKind(IntEnum):
     STORAGE_TURNED = 19
     WANTED = 20
     CALM = 21
+    OPENED = 22
 
     # Of clients, in their own table: client_rows.py
     CONNECTED = 31

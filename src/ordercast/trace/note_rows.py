@@ -20,6 +20,7 @@ from ordercast.model.notes import (
     Note,
     Occurred,
     Occurrence,
+    Opened,
     PacketDropped,
     Release,
     TokenReleased,
@@ -80,6 +81,14 @@ def _read_token_released(cells: Cells) -> TokenReleased:
     return TokenReleased(_read_configuration(cells), *numbers, Release(cells["name"]), cells["count"])
 
 
+def _opened(note: Opened) -> Cells:
+    return _configuration(note.configuration) | {"count": note.birth, "destinations": note.groups}
+
+
+def _read_opened(cells: Cells) -> Opened:
+    return Opened(_read_configuration(cells), cells["count"], tuple(cells["destinations"] or ()))
+
+
 def _configuration(id: ConfigurationId) -> Cells:
     return {"configuration_seq": signed(id.seq), "configuration_rep": signed(id.representative)}
 
@@ -111,6 +120,7 @@ NOTE_ROWS: Mapping[RowKind, NoteRow] = {
     RowKind.OCCURRED: NoteRow(Occurred, _occurred, _read_occurred),
     RowKind.NETWORK_TURNED: NoteRow(NetworkTurned, _network_turned, _read_network_turned),
     RowKind.TOKEN_RELEASED: NoteRow(TokenReleased, _token_released, _read_token_released),
+    RowKind.OPENED: NoteRow(Opened, _opened, _read_opened),
 }
 NOTE_KINDS = tuple(int(kind) for kind in NOTE_ROWS)
 _KIND_OF = {row.note: kind for kind, row in NOTE_ROWS.items()}

@@ -86,7 +86,7 @@ def test_the_default_runs_live() -> None:
 
 def test_what_is_not_there_is_refused_with_what_is() -> None:
     with pytest.raises(
-        UsageError, match="there is no engine 'star'; there are: ring, adaptive, gateways, sites, sequencer"
+        UsageError, match="there is no engine 'star'; there are: ring, adaptive, gateways, sites, tree, sequencer"
     ):
         entry_of("star")
     with pytest.raises(UsageError, match="'sequencer' runs in the simulator alone; daemons can run: ring"):

@@ -28,6 +28,7 @@ from ordercast.model.notes import (
     Note,
     Occurred,
     Occurrence,
+    Opened,
     PacketDropped,
     Release,
     TokenReleased,
@@ -147,6 +148,7 @@ NOTES: dict[RowKind, Note] = {
     RowKind.OCCURRED: Occurred(Occurrence.MERGE_HELD, 2, process(1)),
     RowKind.NETWORK_TURNED: NetworkTurned(1, NetworkState.FAULTY, Evidence.TOKENS, process(1), "fewer"),
     RowKind.TOKEN_RELEASED: TokenReleased(ConfigurationId(16, process(0)), 9, 8, Release.ALL, 3),
+    RowKind.OPENED: Opened(ConfigurationId(16, process(0)), 4, ("a", "b")),
 }
 
 

@@ -19,6 +19,7 @@ from ordercast.model.notes import (
     Note,
     Occurred,
     Occurrence,
+    Opened,
     PacketDropped,
     Release,
     TokenReleased,
@@ -81,6 +82,7 @@ NOTES: st.SearchStrategy[Note] = st.one_of(
         NetworkTurned, SMALL, st.sampled_from(NetworkState), st.sampled_from(Evidence), st.none() | PROCESS, TEXT
     ),
     st.builds(TokenReleased, RING, WORD, WORD, st.sampled_from(Release), SMALL),
+    st.builds(Opened, RING, SMALL, st.lists(st.sampled_from(("a", "b", "c")), max_size=3).map(tuple)),
 )
 VIEWS = st.builds(
     Configuration,

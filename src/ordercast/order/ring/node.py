@@ -45,12 +45,13 @@ class RingNode(Frame):
         settles: bool = False,  # the token rests only when everything is known to be safe
         stamps: bool = False,  # deliveries carry the stamps of their packets, for an enclosing engine
         attached: Attached | None = None,  # its place in a network of rings: packets are handed up, not messages
+        engine: str = "ring",  # the enclosing one, where the ring is a layer of another
     ) -> None:
         config = config or RingConfig()
         if attached is not None:
             config = with_share(config, attached.share)
         config.validate()
-        promises = Promises("ring", PROMISED, SERVICES, config.message_size_max)
+        promises = Promises(engine, PROMISED, SERVICES, config.message_size_max)
         parts = parts_of(config, settles=settles, is_stamped=stamps, attached=attached)
         super().__init__(node, config, promises, parts, verbose=verbose, beneath=beneath, other_engines=other_engines)
 

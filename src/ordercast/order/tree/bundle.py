@@ -1,0 +1,74 @@
+"""The links of one process in one configuration: made when first used, silent when idle."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from ordercast.model.effects import Effect, Unicast
+from ordercast.model.errors import WireError
+from ordercast.model.ids import ConfigurationId, Instant, ProcessId
+from ordercast.order.links.config import LinkConfig
+from ordercast.order.links.link import Link, Tags
+from ordercast.wire.head import transmitter_of
+from ordercast.wire.header import digest_of
+
+
+class Bundle:
+    def __init__(
+        self,
+        config: LinkConfig,
+        cluster: bytes,
+        me: ProcessId,
+        configuration: ConfigurationId,
+        members: tuple[ProcessId, ...],
+    ) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._me = me
+        self._members = frozenset(members) - {me}
+        tag = int.from_bytes(digest_of(configuration), "big")
+        self._tags = Tags(tag, tag)
+        self._links: dict[ProcessId, Link] = {}
+        self._used: dict[ProcessId, None] = {}  # since the last flush
+        self.inbound: dict[ProcessId, deque[bytes]] = {}  # blocks that came, in order
+
+    def send(self, process: ProcessId, block: bytes, now: Instant) -> None:
+        self._link(process, now).send((block,))
+
+    def receive(self, packet: bytes, now: Instant) -> None:
+        """Take a packet. WireError, and nothing has changed, for one that is wrong, of a stranger or another time."""
+        process = transmitter_of(packet)
+        if process not in self._members:
+            raise WireError("a link packet of one who is not a member")
+        brought = self._link(process, now).receive(packet, now)
+        if brought.payloads:
+            self.inbound.setdefault(process, deque()).extend(brought.payloads)
+
+    def _link(self, process: ProcessId, now: Instant) -> Link:
+        self._used[process] = None
+        link = self._links.get(process)
+        if link is None:
+            assert process in self._members, "links lead to members"
+            link = self._links[process] = Link(self._config, self._cluster, self._me, process, self._tags, now)
+        return link
+
+    def flush(self, now: Instant) -> Iterator[Effect]:
+        """Iterate over what leaves now, on links that were used or whose time has come."""
+        due = {process for process, link in self._links.items() if (at := link.next_deadline) and at <= now}
+        for process in sorted(due.union(self._used)):
+            if bursts := self._links[process].flush(now):
+                yield Unicast(process, bursts)
+        self._used = {}
+
+    def next_deadline(self) -> Instant | None:
+        deadlines = (link.next_deadline for link in self._links.values())
+        return min((at for at in deadlines if at is not None), default=None)
+
+    @property
+    def is_quiet(self) -> bool:
+        return not any(self.inbound.values()) and all(link.is_quiet for link in self._links.values())
+
+    def check_invariants(self) -> None:
+        for link in self._links.values():
+            link.check_invariants()

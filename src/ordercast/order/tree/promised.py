@@ -1,0 +1,16 @@
+"""What the tree engine promises and serves, and everything that can happen to it: its part of the catalogue."""
+
+from __future__ import annotations
+
+from ordercast.model.effects import AlarmKind
+from ordercast.model.notes import Occurrence
+from ordercast.model.promises import GroupPromise, Promise
+from ordercast.model.service import Service
+
+ENGINE = "tree"
+NOT_PROMISED = {Promise.TOTAL_ORDER, Promise.FAIRNESS}
+PROMISED = frozenset(Promise) - NOT_PROMISED
+SERVICES = frozenset(Service) - {Service.UNRELIABLE}
+GROUPS: frozenset[GroupPromise] = frozenset()  # named groups do not run on it
+OCCURRENCES = tuple(what for what in Occurrence if what.name.startswith("TREE_"))
+ALARMS: frozenset[AlarmKind] = frozenset({AlarmKind.IMPLAUSIBLE})

@@ -1,0 +1,50 @@
+"""The tree engine in the simulator: hostile runs with overlapping topics are valid, and what is pruned is pruned."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.checker.verdict import Outcome
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import MILLISECOND, node_of
+from ordercast.model.promises import Promise
+from ordercast.sim.options import SimOptions
+from ordercast.sim.run import simulate
+from ordercast.sim.swarm import SwarmKind, outline
+from ordercast.trace.records import DeliveredBatch, Submitted
+
+TOPICS = ((0, 1, 2), (2, 3), (3, 4), (0, 4, 1))
+
+
+@pytest.mark.parametrize("seed", [9, 14])
+def test_a_hostile_run_is_valid(seed: int) -> None:
+    found = outline(seed, SwarmKind.PLAIN, "tree")
+    assert found.is_valid, found.sentence
+
+
+def test_a_calm_run_keeps_everything_but_total_order() -> None:
+    options = SimOptions(engine="tree", messages=60, topics=TOPICS, fault_time_ns=200 * MILLISECOND)
+    result = simulate(options, 1, keep_events=True)
+    assert result.is_valid
+    outcomes = {verdict.promise: verdict.outcome for verdict in result.verdicts}
+    assert outcomes[Promise.MULTIPLE_GROUP_ORDER] is Outcome.VALID
+    assert outcomes[Promise.TOTAL_ORDER] is outcomes[Promise.FAIRNESS] is Outcome.NOT_PROMISED
+    sent = {
+        message.message: event.destinations
+        for event in result.events
+        if isinstance(event, Submitted)
+        for message in event.messages
+    }
+    for event in result.events:
+        if isinstance(event, DeliveredBatch):
+            for delivered in event.messages:
+                assert delivered.message is not None
+                topics = [int(name[1:]) for name in sent[delivered.message]]
+                hosts = {host for topic in topics if topic < len(TOPICS) for host in TOPICS[topic]}
+                node = node_of(event.process)
+                assert not topics or node in hosts or node == node_of(delivered.message.process)
+
+
+def test_named_groups_do_not_run_on_it() -> None:
+    with pytest.raises(UsageError, match="has no groups"):
+        SimOptions(engine="tree", clients=2).validate()
