@@ -368,6 +368,9 @@ class Host:
 
     def _witness(self, life: Life, effect: Effect) -> None:
         world = self.world
+        if isinstance(effect, Broadcast | SendTo | Unicast):
+            packets = 1 if isinstance(effect, SendTo) else len(effect.packets)
+            world.packets += packets * len(effect.networks)
         if world.witness is not None:
             world.witness.effect(life.process, effect, world.now)
         if world.slot_witness is not None:

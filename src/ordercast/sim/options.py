@@ -10,6 +10,7 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.baselines.config import BaselineConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sizes import Sizes
@@ -56,6 +57,8 @@ SIM_ADAPTIVE = AdaptiveConfig(
     adapt_ns=10 * MILLISECOND,
     gap_ns=20 * MILLISECOND,
 )
+
+SIM_BASELINE = BaselineConfig()
 
 # What engines cannot bear whose members never change.
 HARMFUL = (
@@ -104,6 +107,7 @@ class SimOptions:
     engine: str = "ring"  # which ordering engine
     ring: RingConfig = SIM_RING  # the ring's timeouts and windows
     adaptive: AdaptiveConfig = SIM_ADAPTIVE  # slots, marks and adaptation of the adaptive engine
+    baseline: BaselineConfig = SIM_BASELINE  # what the comparison engines can be set to
 
     # What the applications do
     messages: int = 200  # submissions, spread over the time before the network heals, and some after
@@ -275,6 +279,10 @@ class SimOptions:
         harmful += ["networks"] if self.networks.count > 1 else []
         return [
             (not unserved, f"the engine {entry.name!r} does not serve {' or '.join(unserved)} messages"),
+            (
+                not self.saturation or Service.AGREED in entry.services,
+                f"saturation is of agreed messages, which the engine {entry.name!r} does not serve: leave it out",
+            ),
             (bool(entry.groups) or not self.clients, f"the engine {entry.name!r} has no groups: leave out clients"),
             (bool(entry.replicas) or not self.replicas, f"the engine {entry.name!r} carries no replicated state"),
             (

@@ -45,6 +45,7 @@ from ordercast.trace.records import Event, Installed, Noted, Started
 from ordercast.trace.replica_records import ReplicaEvent
 
 EventT = TypeVar("EventT")
+PACKETS = "packets sent"  # row of the counts
 
 
 @dataclass(slots=True)
@@ -176,6 +177,7 @@ class _Jury:
         if world.roster_witness is not None:
             verdicts += world.roster_witness.verdicts()
         counts.update(world.group_counts)
+        counts[PACKETS] = world.packets
         return verdicts
 
 

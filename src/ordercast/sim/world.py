@@ -68,6 +68,7 @@ class World:
     replica_observers: list[Callable[[ReplicaEvent], None]] = field(default_factory=list)
     now: int = 0
     inputs: int = 0
+    packets: int = 0  # that hosts handed to networks, a multicast once
     hosts: list[Host] = field(default_factory=list)
     alarms: list[tuple[int, ProcessId, Alarm]] = field(default_factory=list)
     segments: list[Segment] = field(init=False)  # each with its networks, several where they are redundant

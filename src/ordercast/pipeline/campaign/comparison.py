@@ -23,6 +23,7 @@ MEASURES = {
     "latency_last_p99_us": "latency until the last member, 99 %",
     "messages_per_s": "messages per second",
     "bytes_per_s": "bytes per second",
+    "packets_per_message": "packets for each message",
 }
 OF_SENDERS = ("latency_us", "interval_us", "interval_deviation_us")  # behind the host's name, where hosts have rates
 
