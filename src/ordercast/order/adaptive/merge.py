@@ -89,16 +89,15 @@ class Merge:
         if aru > self.aru:
             self.aru = Seq(aru)
             self.arus[self.me] = aru
-            if self.line.is_outdated(aru + 1):
-                self._forget()
             self._raise_safe()
 
     def _forget(self) -> None:
-        """Distributions below the aru are not asked for again: what resting packets give up by them is written down."""
+        """Distributions below what is delivered are not asked for again: what resting packets give up by them is written
+        down. Those up to the aru may be: marks that only some heard raise it, and recovery goes by an earlier one."""
         for member, stream in enumerate(self.streams):
-            if stream.is_resting and stream.place <= self.aru and not stream.rest:
+            if stream.is_resting and stream.place <= self.delivered and not stream.rest:
                 stream.rest = self.line.at(stream.place).beyond(member)
-        self.line.forget(self.aru + 1)
+        self.line.forget(self.delivered + 1)
 
     def _raise_safe(self) -> None:
         self.safe = max(self.safe, min(self.arus))
@@ -278,6 +277,8 @@ class Merge:
 
     def discard(self) -> None:
         """Forget packets that all members have and that are delivered here."""
+        if self.line.is_outdated(self.delivered + 1):
+            self._forget()
         through = min(self.safe, self.delivered)
         for stream in self.streams:
             stream.discard(through)
