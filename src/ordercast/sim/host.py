@@ -312,6 +312,8 @@ class Host:
         life.busy_until = self.world.now + cost
         if self.world.witness is not None:
             self.world.witness.received(life.process, packets, self.world.now)
+        if self.world.slot_witness is not None:
+            self.world.slot_witness.received(life.process, packets, self.world.now)
         if self.world.rings_witness is not None:
             self.world.rings_witness.received(life.process, packets)
         self._input(life, life.engine.receive(packets, self.local_now()), delay=cost)
@@ -374,7 +376,7 @@ class Host:
         if world.witness is not None:
             world.witness.effect(life.process, effect, world.now)
         if world.slot_witness is not None:
-            world.slot_witness.effect(life.process, effect)
+            world.slot_witness.effect(life.process, effect, world.now)
 
     def _carry_out_one(self, life: Life, effect: Effect, departure: int) -> None:
         world = self.world

@@ -143,7 +143,7 @@ class _Jury:
             for network in world.networks:
                 network.witness = world.witness.arriving
         if options.engine == "adaptive":
-            world.slot_witness = AdaptiveWitness(options.adaptive)
+            world.slot_witness = AdaptiveWitness(options)
             self.observers.append(world.slot_witness.observe)
         if options.rosters:
             world.roster_witness = RosterWitness()

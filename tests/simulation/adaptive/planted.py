@@ -19,7 +19,7 @@ from ordercast.order.adaptive.codec import CONTROL, RESTS, Mark, aru_in, parse_d
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.node import AdaptiveNode
-from ordercast.order.adaptive.slots import Line
+from ordercast.order.adaptive.slots import RANK_MAX, Distribution, Line
 from ordercast.order.adaptive.states import operational
 from ordercast.order.adaptive.states.operational import Direct
 from ordercast.order.adaptive.stream import MemberStream
@@ -186,6 +186,25 @@ def _nothing_given_up(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Direct, "_give_up", lambda self, order, step: None)
 
 
+def _acknowledged_in_turn(patch: pytest.MonkeyPatch) -> None:
+    """A safe packet is acknowledged only when those before it are delivered."""
+    patch.setattr(Merge, "_ask_behind", lambda self, through: None)
+
+
+def _ranks_by_place(patch: pytest.MonkeyPatch) -> None:
+    """Members give up places ahead by their place in the ring, not by what they send."""
+
+    def beyond(self: Distribution, member: int) -> int:
+        return min(member, RANK_MAX) * self.ahead
+
+    patch.setattr(Distribution, "beyond", beyond)
+
+
+def _nobody_asks(patch: pytest.MonkeyPatch) -> None:
+    right = repair.Repair.due_wishes
+    patch.setattr(repair.Repair, "due_wishes", lambda self, order, now: right(self, order, now) and [])
+
+
 def _given_up_place_used(patch: pytest.MonkeyPatch) -> None:
     """A mark gives up more than its sender does."""
     right = Voice.mark
@@ -223,6 +242,9 @@ OUT_OF_ORDER = PlantedFault("distribution adopted out of order", _adopted_out_of
 TOKEN_DROPPED = PlantedFault("token dropped at installation", _token_dropped, 0, ANY_ORDER)
 THIRDS = PlantedFault("third never answers", _third_never_answers, 0, ANY_ORDER)
 SILENT = PlantedFault("nothing given up", _nothing_given_up, 0, ANY_ORDER)
+ACKNOWLEDGED_IN_TURN = PlantedFault("acknowledged in turn", _acknowledged_in_turn, 0, frozenset({SlotPromise.HOPS}))
+SLOTS_BY_PLACE = PlantedFault("ranks by place", _ranks_by_place, 0, frozenset({SlotPromise.HOPS}))
+NOBODY_ASKS = PlantedFault("nobody asks", _nobody_asks, 0, frozenset({SlotPromise.STUCK}))
 
 
 def findings(fault: PlantedFault, seed: int) -> frozenset[AnyPromise | None]:

@@ -92,7 +92,7 @@ class Merge:
             self._raise_safe()
 
     def _forget(self) -> None:
-        """Distributions below what is delivered are not asked for again: what resting packets give up by them is written
+        """Distributions below what is delivered are not asked for again: what resting packets give up by them is noted
         down. Those up to the aru may be: marks that only some heard raise it, and recovery goes by an earlier one."""
         for member, stream in enumerate(self.streams):
             if stream.is_resting and stream.place <= self.delivered and not stream.rest:
@@ -237,6 +237,7 @@ class Merge:
             if run.is_safe:
                 self.asked_safe = max(self.asked_safe, end)
                 if end > safe:
+                    self._ask_behind(through)
                     end = safe
                 if end < first:
                     at = Seq(first - 1)
@@ -246,6 +247,15 @@ class Merge:
         self.delivered = at
         if parcels:
             effects.append(Deliver(self.view, self.ring.id, parcels))
+
+    def _ask_behind(self, through: Place) -> None:
+        """Delivery waits for one safe packet: those behind it are acknowledged too, not when it is their turn."""
+        for stream in self.streams:
+            for run in reversed(stream.undelivered):
+                if run.is_safe and run.seq <= through:
+                    self.asked_safe = max(self.asked_safe, min(run.last, through))
+                if run.seq <= through and (run.is_safe or run.last <= self.asked_safe):
+                    break
 
     def _lowest(self, after: Place) -> tuple[PacketRun | None, Place, Place]:
         """Return the run with the lowest place that is not delivered, that place, and the lowest of other members."""

@@ -242,7 +242,7 @@ def test_what_only_my_marks_said_decides_nothing() -> None:
 
 
 def test_what_marks_said_beyond_a_base_does_not_move_the_gap() -> None:
-    """Found by a swarm (seed 787): distributions below the aru were forgotten, though recovery goes by an earlier aru."""
+    """Found by a swarm (seed 787): distributions below the aru were forgotten, and recovery goes by an earlier one."""
     found = []
     for is_known in (False, True):
         merge = make_merge()
