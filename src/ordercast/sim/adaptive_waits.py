@@ -1,7 +1,7 @@
 """Sees that nobody waits for others' places without asking for them. (Paper 004: blocked only when no case holds)
 
-A process waits when it has read a packet that is not delivered and asks for no safe delivery: then places below it are
-not known yet. Whoever waits longer than repair takes must have asked of late, or something must have been delivered.
+A process waits when the lowest packet that it has and has not delivered asks for no safe delivery and is no part of a
+message: then places below it are not known yet. Whoever waits longer than repair takes must have asked of late, or something must have been delivered.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from ordercast.wire.head import KIND_AT
 from ordercast.wire.header import FLAGS_AT, HEADER, HEADER_SIZE, PART_SHIFT, SAFE, digest_of
 
 DIRECT, ASK, CONTROL = 9, 11, 64
+PARTS = 3  # mask of the bits that say what part of its message a packet is
 PATIENCE = 6  # times the longest interval between two requests for the same
 _CONFIGURATION = slice(KIND_AT + 1, FLAGS_AT)
 
 
 @dataclass(slots=True)
 class Reader:
-    """What one process has read in its configuration and not delivered."""
+    """What one process has in its configuration and has not delivered."""
 
     digest: bytes = b""
-    places: dict[int, bool] = field(default_factory=dict)  # and whether each asks for safe delivery
+    places: dict[int, bool] = field(default_factory=dict)  # and whether each waits for more: to be safe, or whole
     delivered: int = 0  # the highest place
     moved_at: int = 0  # when the last delivery, or request, or pause was, or the wait began
     seen_at: int = 0  # when it last did something
@@ -55,8 +56,12 @@ class Waits:
 
     def effect(self, process: ProcessId, effect: Effect, now: int) -> None:
         reader = self._readers.get(process)
-        if reader is not None and isinstance(effect, Broadcast) and effect.packets[0][KIND_AT] == ASK:
-            reader.moved_at = now
+        if reader is None or not isinstance(effect, Broadcast):
+            return
+        for packet in effect.packets:
+            self._read(reader, packet)
+            if packet[KIND_AT] == ASK:
+                reader.moved_at = now
 
     def received(self, process: ProcessId, packets: Sequence[Packet], now: int) -> None:
         reader = self._readers.get(process)
@@ -78,6 +83,5 @@ class Waits:
         if len(data) < HEADER_SIZE or data[KIND_AT] != DIRECT or data[_CONFIGURATION] != reader.digest:
             return
         flags, place = HEADER.unpack_from(data)[5], HEADER.unpack_from(data)[8]
-        is_part = flags >> PART_SHIFT & 3  # it is delivered with its message
-        if place > reader.delivered and not flags & CONTROL and not is_part:
-            reader.places[place] = bool(flags & SAFE)
+        if place > reader.delivered and not flags & CONTROL:
+            reader.places[place] = bool(flags & SAFE or flags >> PART_SHIFT & PARTS)
