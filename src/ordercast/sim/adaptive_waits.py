@@ -1,7 +1,8 @@
 """Sees that nobody waits for others' places without asking for them. (Paper 004: blocked only when no case holds)
 
 A process waits when the lowest packet that it has and has not delivered asks for no safe delivery and is no part of a
-message: then places below it are not known yet. Whoever waits longer than repair takes must have asked of late, or something must have been delivered.
+message: then places below it are not known yet. Whoever waits longer than repair takes must have asked of late, or
+something must have been delivered.
 """
 
 from __future__ import annotations

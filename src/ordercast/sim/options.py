@@ -198,7 +198,7 @@ class SimOptions:
     @property
     def submissions(self) -> int:
         """How many messages applications are to submit; those with a Poisson rate on average."""
-        at_rates = sum(rate.per_second for rate in self.rates) * self.fault_time_ns / SECOND
+        at_rates = sum(rate.per_second * rate.active_for(self.fault_time_ns) for rate in self.rates) / SECOND
         return self.messages + self.large_messages + round(at_rates)
 
     @property

@@ -303,9 +303,10 @@ class World:
             self._submit_later(rate, rng, rate.first_ns(rng))
 
     def _submit_later(self, rate: Rate, rng: Random, at: int) -> None:
-        if at < self.options.fault_time_ns:
+        active = rate.active_ns(at)
+        if active is not None and active < self.options.fault_time_ns:
             self._pending += 1
-            self.schedule(at, self._submit_at_rate, rate, rng)
+            self.schedule(active, self._submit_at_rate, rate, rng)
 
     def _submit_at_rate(self, rate: Rate, rng: Random) -> None:
         self._pending -= 1
