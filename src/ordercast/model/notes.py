@@ -133,6 +133,7 @@ class Occurrence(Enum):
     HELD_BY_WINDOW = "sender held back by the window"
     HELD_BY_APPLICATION = "sender held back by another's application"
     ACKS_GATHERED = "acknowledgement sent to one who tells all"
+    OFFICE_HANDED_OVER = "another member became book-keeper"
 
 
 @dataclass(frozen=True, slots=True)

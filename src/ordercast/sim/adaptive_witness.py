@@ -28,7 +28,7 @@ from ordercast.wire.header import FLAGS_AT, HEADER, HEADER_SIZE, RETRANSMITTED, 
 
 DIRECT, MARK, ASK = 9, 10, 11
 CONTROL, RESTS = 64, 128
-_WEIGHTS = struct.Struct(">IQHHH")
+_WEIGHTS = struct.Struct(">IQHHHH")
 _CONFIGURATION = slice(KIND_AT + 1, FLAGS_AT)  # its digest
 _TICK = struct.Struct(">Q")
 
@@ -83,6 +83,7 @@ class Book:
     shares: list[Shares]
     courses: list[Course] = field(init=False)
     used: dict[int, bytes] = field(default_factory=dict)  # places, and the packets there
+    keeper: int = 0  # who announces the next distribution
 
     def __post_init__(self) -> None:
         self.courses = [Course() for _ in self.members]
@@ -175,13 +176,15 @@ class AdaptiveWitness:
 
     def _judge_distribution(self, book: Book, member: int, place: int, packet: bytes) -> None:
         process = book.members[member]
-        number, base, block, ahead, count = _WEIGHTS.unpack_from(packet, HEADER_SIZE)
+        number, base, block, ahead, keeper, count = _WEIGHTS.unpack_from(packet, HEADER_SIZE)
         weights = struct.unpack_from(f">{count}H", packet, HEADER_SIZE + _WEIGHTS.size)
         expected = max(place, book.shares[-1].base) + self._config.reach + 1
-        if member or number != len(book.shares) or base != expected or min(weights) < 1 or count != len(book.members):
+        is_next = member == book.keeper and number == len(book.shares) and base == expected
+        if not is_next or min(weights) < 1 or count != len(book.members) or keeper >= count:
             self._add(SlotPromise.SLOTS, f"distribution {number} is not as it should be", process, book)
             return
         book.shares.append(Shares(base, block, ahead, weights))
+        book.keeper = keeper
         course = book.courses[member]
         course.free = max(course.free, base)
 

@@ -21,6 +21,7 @@ def with_slots(options: SimOptions, seed: int) -> SimOptions:
         gather_acks=rng.choice((3, 5, 9)),
         ask_ns=rng.choice((1, 2)) * MILLISECOND,
         gap_ns=rng.choice((5, 20, 60)) * MILLISECOND,
+        policy=Random(f"policy {seed}").choice(("demand", "demand", "window", "steady")),
     )
     if options.networks.count > 1:  # packets overtake each other there
         adaptive = replace(adaptive, ask_ns=options.networks.token_hold_ns)

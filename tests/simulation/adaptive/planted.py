@@ -157,7 +157,7 @@ def _adopted_out_of_order(patch: pytest.MonkeyPatch) -> None:
 
     def add(self: Merge, member: int, run: PacketRun, number: int) -> bool:
         if run.flags & CONTROL and number > self.streams[member].last + 1:
-            self._learn(run)
+            self._learn(member, run)
         return right(self, member, run, number)
 
     patch.setattr(Merge, "_add", add)

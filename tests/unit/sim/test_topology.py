@@ -164,5 +164,6 @@ def test_the_replay_command_has_all_of_it(wide: SimOptions) -> None:
 def test_options_as_json_have_all_of_it(wide: SimOptions) -> None:
     told = options_json(replace(wide, rates=(Rate(0, 20),), links=(Link(0, 1, rate=1000),)))
     assert told["attachments"] == [[0], [0], [0, 1], [1], [1]]
-    assert told["rates"] == [{"node": 0, "per_second": 20, "is_poisson": False}]
+    never = {"start_ns": 0, "end_ns": None, "pulse_ns": 0}
+    assert told["rates"] == [{"node": 0, "per_second": 20, "is_poisson": False, **never}]
     assert told["links"][0]["rate"] == 1000
