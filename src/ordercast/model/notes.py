@@ -200,4 +200,27 @@ class TokenReleased:
     brought: int  # the networks that brought it, as bits
 
 
-Note = Moved | Visited | Ignored | PacketDropped | Occurred | NetworkTurned | TokenReleased
+@dataclass(frozen=True, slots=True)
+class Distributed:
+    """A process of the adaptive engine adopted a distribution: from its base on places are shared out anew."""
+
+    ring: ConfigurationId
+    number: int
+    base: int
+    keeper: ProcessId  # who announces the next one
+    weights: tuple[int, ...]  # in the order of the members
+
+
+@dataclass(slots=True)
+class Marked:
+    """A process of the adaptive engine multicast a mark. (Not frozen: there are about as many as messages.)"""
+
+    ring: ConfigurationId
+    tick: int
+    next: int  # it uses no place below this
+    aru: int
+    stable: int  # what it knows that all know
+    waiting: int  # packets that it would send
+
+
+Note = Moved | Visited | Ignored | PacketDropped | Occurred | NetworkTurned | TokenReleased | Distributed | Marked

@@ -19,7 +19,7 @@ from ordercast.checker.replicated import ReplicaCheckers
 from ordercast.checker.verdict import Outcome, Verdict, combined
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import NodeId, ProcessId
-from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased, Visited
+from ordercast.model.notes import Distributed, Moved, NetworkTurned, Occurred, TokenReleased, Visited
 from ordercast.networks.assembly import assembled
 from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
@@ -86,6 +86,8 @@ class Tally:
                 self.counts[note.what.value] += note.count
             elif isinstance(note, Visited):
                 self.counts["retransmissions"] += note.retransmitted
+            elif isinstance(note, Distributed):
+                self.counts["distributions adopted"] += 1
             elif isinstance(note, NetworkTurned):
                 self.counts[turn_row(note.state, note.evidence)] += 1
             elif isinstance(note, TokenReleased):

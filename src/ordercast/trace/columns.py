@@ -39,6 +39,8 @@ class RowKind(IntEnum):
     STORAGE_TURNED = 19
     WANTED = 20
     CALM = 21
+    DISTRIBUTED = 22
+    MARKED = 23
 
     # Of clients, in their own table: client_rows.py
     CONNECTED = 31

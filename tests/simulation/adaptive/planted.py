@@ -7,18 +7,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from ordercast.model.ids import ProcessId, Seq
 from ordercast.model.promises import AnyPromise, Promise, SlotPromise
-from ordercast.order.adaptive import ending, merge, repair
+from ordercast.order.adaptive import ending, merge, repair, slots
 from ordercast.order.adaptive.codec import CONTROL, RESTS, Mark, aru_in, parse_direct
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.node import AdaptiveNode
+from ordercast.order.adaptive.policy import Policy
 from ordercast.order.adaptive.slots import RANK_MAX, Distribution, Line
 from ordercast.order.adaptive.states import operational
 from ordercast.order.adaptive.states.operational import Direct
@@ -186,6 +187,29 @@ def _nothing_given_up(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Direct, "_give_up", lambda self, order, step: None)
 
 
+def _sent_alone_counts(patch: pytest.MonkeyPatch) -> None:
+    """The policy does not look at what waits."""
+
+    def demands(self: Policy, members: Sequence[ProcessId], waiting: Sequence[int]) -> list[int]:
+        return [sum(self.counts.get(process, ())) for process in members]
+
+    patch.setattr(Policy, "_demands", demands)
+
+
+def _places_by_floats(patch: pytest.MonkeyPatch) -> None:
+    """Weights are shares of one: what should be a tie is not."""
+
+    def sequence(weights: Sequence[int]) -> tuple[int, ...]:
+        credits, shares, owners = [0.0] * len(weights), [weight / sum(weights) for weight in weights], []
+        for _ in range(sum(weights)):
+            credits = [credit + share for credit, share in zip(credits, shares, strict=True)]
+            owners.append(credits.index(max(credits)))
+            credits[owners[-1]] -= 1.0
+        return tuple(owners)
+
+    patch.setattr(slots, "even_sequence", sequence)
+
+
 def _acknowledged_in_turn(patch: pytest.MonkeyPatch) -> None:
     """A safe packet is acknowledged only when those before it are delivered."""
     patch.setattr(Merge, "_ask_behind", lambda self, through: None)
@@ -232,6 +256,7 @@ FAULTS = [
     PlantedFault("safe by data alone", _safe_by_data_alone, 40, frozenset({Promise.SAFE_DELIVERY})),
     PlantedFault("acknowledged before known", _acknowledged_before_known, 40, frozenset({SlotPromise.FRONTIERS})),
     PlantedFault("rests on a run", _rests_on_a_run, 40, frozenset({SlotPromise.STREAMS})),
+    PlantedFault("places by floats", _places_by_floats, 40, frozenset({SlotPromise.SLOTS, SlotPromise.FRONTIERS})),
     PlantedFault("given-up place used", _given_up_place_used, 40, frozenset({SlotPromise.STREAMS})),
 ]
 
@@ -241,6 +266,7 @@ GARBAGE = PlantedFault("acknowledgement read from an exchanged packet", _exchang
 OUT_OF_ORDER = PlantedFault("distribution adopted out of order", _adopted_out_of_order, 0, ANY_ORDER)
 TOKEN_DROPPED = PlantedFault("token dropped at installation", _token_dropped, 0, ANY_ORDER)
 THIRDS = PlantedFault("third never answers", _third_never_answers, 0, ANY_ORDER)
+SENT_ALONE = PlantedFault("policy counts what was sent alone", _sent_alone_counts, 0, frozenset({Promise.FAIRNESS}))
 SILENT = PlantedFault("nothing given up", _nothing_given_up, 0, ANY_ORDER)
 ACKNOWLEDGED_IN_TURN = PlantedFault("acknowledged in turn", _acknowledged_in_turn, 0, frozenset({SlotPromise.HOPS}))
 SLOTS_BY_PLACE = PlantedFault("ranks by place", _ranks_by_place, 0, frozenset({SlotPromise.HOPS}))

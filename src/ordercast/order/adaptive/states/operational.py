@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Burst, Effect, SendTo
 from ordercast.model.ids import Instant, ProcessId, Seq, process_text
-from ordercast.model.notes import Occurrence
+from ordercast.model.notes import Distributed, Marked, Occurrence
 from ordercast.order.adaptive.codec import (
     RESTS,
     AdaptiveKind,
@@ -265,6 +265,8 @@ class Direct(Working):
         if merge.is_moved:
             merge.is_moved, voice.is_due = False, True
             self.own.stats.distributions += 1
+            newest, ring = merge.line.newest, step.facts.installed
+            step.note(Distributed(ring.id, newest.number, newest.base, ring.members[newest.keeper], newest.weights))
             self.occurred(Occurrence.DISTRIBUTION_ADOPTED, step)
         if len(merge.streams) < self.own.config.gather_acks:
             voice.is_due = voice.is_due or voice.owes_acknowledgement(merge)
@@ -280,6 +282,9 @@ class Direct(Working):
             step.effects.append(Broadcast([(packet, len(packet))]))
             voice.said(merge, now, is_behind=step.facts.is_behind)
             self.own.stats.marks += 1
+            if step.facts.verbose:
+                told = voice.tick, merge.known(merge.me), merge.aru, merge.safe, voice.waiting
+                step.note(Marked(step.facts.installed.id, *told))
 
     def _next_mark(self, merge: Merge, step: Step) -> bytes:
         facts = step.facts
