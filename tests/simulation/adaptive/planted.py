@@ -19,7 +19,6 @@ from ordercast.order.adaptive.codec import CONTROL, RESTS, Mark, aru_in, parse_d
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.node import AdaptiveNode
-from ordercast.order.adaptive.policy import Policy
 from ordercast.order.adaptive.slots import RANK_MAX, Distribution, Line
 from ordercast.order.adaptive.states import operational
 from ordercast.order.adaptive.states.operational import Direct
@@ -187,15 +186,6 @@ def _nothing_given_up(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Direct, "_give_up", lambda self, order, step: None)
 
 
-def _sent_alone_counts(patch: pytest.MonkeyPatch) -> None:
-    """The policy does not look at what waits."""
-
-    def demands(self: Policy, members: Sequence[ProcessId], waiting: Sequence[int]) -> list[int]:
-        return [sum(self.counts.get(process, ())) for process in members]
-
-    patch.setattr(Policy, "_demands", demands)
-
-
 def _places_by_floats(patch: pytest.MonkeyPatch) -> None:
     """Weights are shares of one: what should be a tie is not."""
 
@@ -266,7 +256,6 @@ GARBAGE = PlantedFault("acknowledgement read from an exchanged packet", _exchang
 OUT_OF_ORDER = PlantedFault("distribution adopted out of order", _adopted_out_of_order, 0, ANY_ORDER)
 TOKEN_DROPPED = PlantedFault("token dropped at installation", _token_dropped, 0, ANY_ORDER)
 THIRDS = PlantedFault("third never answers", _third_never_answers, 0, ANY_ORDER)
-SENT_ALONE = PlantedFault("policy counts what was sent alone", _sent_alone_counts, 0, frozenset({Promise.FAIRNESS}))
 SILENT = PlantedFault("nothing given up", _nothing_given_up, 0, ANY_ORDER)
 ACKNOWLEDGED_IN_TURN = PlantedFault("acknowledged in turn", _acknowledged_in_turn, 0, frozenset({SlotPromise.HOPS}))
 SLOTS_BY_PLACE = PlantedFault("ranks by place", _ranks_by_place, 0, frozenset({SlotPromise.HOPS}))
