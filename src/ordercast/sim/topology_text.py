@@ -143,12 +143,9 @@ def _rate(words: list[str]) -> Rate:
     if not found:
         raise ValueError(f"{words[1]!r} is not a number of messages per second")
     number, poisson, start, end, pulse = found.groups()
-    times = {
-        "start_ns": duration_from(start) if start else 0,
-        "end_ns": duration_from(end) if end else None,
-        "pulse_ns": duration_from(pulse) if pulse else 0,
-    }
-    return Rate(node_from(words[0]), float(number), is_poisson=bool(poisson), **times)
+    node, is_poisson = node_from(words[0]), bool(poisson)
+    first, pulse_ns = duration_from(start or "0s"), duration_from(pulse or "0s")
+    return Rate(node, float(number), is_poisson, first, duration_from(end) if end else None, pulse_ns)
 
 
 _READ: dict[str, Callable[[str], Any]] = {

@@ -9,6 +9,7 @@ import pytest
 
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND, Instant, NodeId, ProcessId
 from ordercast.model.notes import Occurrence
+from ordercast.model.promises import SlotPromise
 from ordercast.model.service import Service
 from ordercast.order.adaptive.node import AdaptiveNode
 from ordercast.order.adaptive.office import Office
@@ -76,9 +77,7 @@ def test_an_office_that_two_hold_is_caught() -> None:
         patch.setattr(Policy, "_may", lambda self, waiting, now: True)
         short = replace(steady("steady"), fault_time_ns=450 * MILLISECOND, settle_ns=50 * MILLISECOND)
         verdicts = simulate(short, 1, verbose=False).verdicts
-    assert "slots: every place is its sender's, and used once" in {
-        verdict.promise.value for verdict in verdicts if verdict.outcome.value == "INVALID"
-    }
+    assert SlotPromise.SLOTS in {verdict.promise for verdict in verdicts if verdict.outcome.value == "INVALID"}
 
 
 def emissions(*, damped: bool) -> int:
