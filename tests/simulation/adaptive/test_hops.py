@@ -46,7 +46,7 @@ def sending(*rates: float, is_poisson: bool = True) -> tuple[Rate, ...]:
     return tuple(Rate(node, rate, is_poisson) for node, rate in enumerate(rates) if rate)
 
 
-def broken(result: Result) -> set[AnyPromise]:
+def broken(result: Result) -> set[AnyPromise | None]:
     return {verdict.promise for verdict in result.verdicts if verdict.outcome.value == "INVALID"}
 
 
