@@ -104,7 +104,7 @@ class Merge:
 
     def _forget(self) -> None:
         """Distributions below what is delivered are not asked for again: what resting packets give up by them is noted
-        down. Those up to the aru may be: marks that only some heard raise it, and recovery goes by an earlier one."""
+        down. Others up to the aru may be: marks that only some heard raise it, and recovery goes by an earlier one."""
         for member, stream in enumerate(self.streams):
             if stream.is_resting and stream.place <= self.delivered and not stream.rest:
                 stream.rest = self.line.at(stream.place).beyond(member)
