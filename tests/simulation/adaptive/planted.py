@@ -14,13 +14,12 @@ import pytest
 
 from ordercast.model.ids import ProcessId, Seq
 from ordercast.model.promises import AnyPromise, Promise, SlotPromise
-from ordercast.order.adaptive import ending, merge, repair, slots
+from ordercast.order.adaptive import ending, merge, office, repair, slots
 from ordercast.order.adaptive.codec import CONTROL, RESTS, Mark, aru_in, parse_direct
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.node import AdaptiveNode
 from ordercast.order.adaptive.slots import RANK_MAX, Distribution, Line
-from ordercast.order.adaptive.states import operational
 from ordercast.order.adaptive.states.operational import Direct
 from ordercast.order.adaptive.stream import MemberStream
 from ordercast.order.membership.states.commit import Commit
@@ -106,7 +105,7 @@ def _base_without_reach(patch: pytest.MonkeyPatch) -> None:
     def base_after(announced: int, base: int, reach: int) -> int:
         return max(announced, base) + 1
 
-    for module in (merge, operational):
+    for module in (merge, office):
         patch.setattr(module, "base_after", base_after)
 
 
