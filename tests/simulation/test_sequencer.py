@@ -100,7 +100,7 @@ def test_a_member_that_delivers_its_own_before_they_are_numbered_is_caught(monke
     def wrong(self: Sequencer, letter: Any) -> None:
         if not self._is_first:
             self._deliver(self._number + 1, letter)
-            self.in_flight += 1
+            self._own += 1
         right(self, letter)
 
     monkeypatch.setattr(Sequencer, "_send", wrong)

@@ -17,6 +17,7 @@ import pytest
 from ordercast.cli.main import run
 from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.baselines.config import BaselineConfig
 from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.moves import MOVES, STATES
 from ordercast.order.ring.config import RING_RELEVANT, RingConfig
@@ -87,6 +88,8 @@ def _shown(name: str, value: object) -> str:
         return "`SIM_RING`"
     if isinstance(value, AdaptiveConfig):
         return "`SIM_ADAPTIVE`"
+    if isinstance(value, BaselineConfig):
+        return "`SIM_BASELINE`"
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, bool | tuple):

@@ -149,6 +149,7 @@ class Occurrence(Enum):
     HELD_BY_WINDOW = "sender held back by the window"
     HELD_BY_APPLICATION = "sender held back by another's application"
     ACKS_GATHERED = "acknowledgement sent to one who tells all"
+    OFFICE_HANDED_OVER = "another member became book-keeper"
 
     # In a forest
     TREE_EDGES_KEPT = "tree changed and kept its edges"
@@ -251,4 +252,29 @@ class Opened:
     groups: tuple[str, ...]
 
 
-Note = Moved | Visited | Ignored | PacketDropped | Occurred | NetworkTurned | TokenReleased | Opened
+@dataclass(frozen=True, slots=True)
+class Distributed:
+    """A process of the adaptive engine adopted a distribution: from its base on places are shared out anew."""
+
+    ring: ConfigurationId
+    number: int
+    base: int
+    keeper: ProcessId  # who announces the next one
+    weights: tuple[int, ...]  # in the order of the members
+
+
+@dataclass(slots=True)
+class Marked:
+    """A process of the adaptive engine multicast a mark. (Not frozen: there are about as many as messages.)"""
+
+    ring: ConfigurationId
+    tick: int
+    next: int  # it uses no place below this
+    aru: int
+    stable: int  # what it knows that all know
+    waiting: int  # packets that it would send
+
+
+Note = (
+    Moved | Visited | Ignored | PacketDropped | Occurred | NetworkTurned | TokenReleased | Opened | Distributed | Marked
+)

@@ -101,6 +101,8 @@ class SlotPromise(Enum):
     STREAMS = "slots: places rise, and what is given up stays so"
     MOVES = "slots: nobody passes a base before all have moved"
     FRONTIERS = "slots: what is known never falls, and is true"
+    HOPS = "slots: agreed delivery takes two hops, safe delivery three, or four with gathered acknowledgements"
+    STUCK = "slots: whoever waits for others' places asks for them"
 
 
 class RingsPromise(Enum):

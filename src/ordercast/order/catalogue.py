@@ -22,7 +22,14 @@ from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.node import AdaptiveNode
 from ordercast.order.adaptive.traffic import ADAPTIVE_TRAFFIC
 from ordercast.order.baselines import base as static
+from ordercast.order.baselines.all_ack import AllAck
+from ordercast.order.baselines.atop import Atop
+from ordercast.order.baselines.base import Static
+from ordercast.order.baselines.causal import Causal
+from ordercast.order.baselines.config import BaselineConfig
 from ordercast.order.baselines.sequencer import Sequencer
+from ordercast.order.baselines.timestamps import Timestamps
+from ordercast.order.baselines.two_phase import TwoPhase
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.gateways import promised as gateways
 from ordercast.order.gateways.node import GatewayNode
@@ -132,6 +139,26 @@ def _tree(setup: Setup) -> ObservedEngine:
     return TreeNode(setup.node, setup.ring, setup.tables["tree"], links, control, ring)
 
 
+def _static(engine: type[Static], gives: str, costs: str) -> EngineEntry:
+    """Return the entry of a comparison engine."""
+    return EngineEntry(
+        engine.name,
+        engine,
+        "for comparison, in the simulator",
+        gives,
+        f"{costs}; no faults, no change of members, no safe messages",
+        engine.promised,
+        engine.services,
+        engine.traffic,
+        groups=frozenset(),
+        replicas=frozenset(),
+        tables={"ring": RingConfig, "baseline": BaselineConfig},
+        is_live=False,
+        is_static=True,
+        moves=static.MOVES,
+    )
+
+
 ENGINES: dict[str, EngineEntry] = {
     entry.name: entry
     for entry in (
@@ -222,21 +249,12 @@ ENGINES: dict[str, EngineEntry] = {
             occurrences=tree.OCCURRENCES,
             alarms=ring.ALARMS,
         ),
-        EngineEntry(
-            "sequencer",
-            Sequencer,
-            "for comparison, in the simulator",
-            "one member numbers all messages: agreed order in two hops",
-            "no faults, no change of members, no safe messages; one member carries everything",
-            Sequencer.promised,
-            Sequencer.services,
-            Sequencer.traffic,
-            groups=frozenset(),
-            replicas=frozenset(),
-            is_live=False,
-            is_static=True,
-            moves=static.MOVES,
-        ),
+        _static(Sequencer, "one member numbers all messages: agreed order in two hops", "one member carries all"),
+        _static(Causal, "a message waits for what its sender had seen alone: one hop", "no total order"),
+        _static(AllAck, "order without a word more than the messages", "latency of the slowest sender"),
+        _static(Timestamps, "order in the time between two nulls and a hop", "nulls of everybody who is silent"),
+        _static(TwoPhase, "everybody has a say in the order: three hops", "two rounds for every message"),
+        _static(Atop, "the paper's adaptive order, with its kinds of dummies", "a dummy or two for every message"),
     )
 }
 LIVE = tuple(entry.name for entry in ENGINES.values() if entry.is_live)

@@ -1,28 +1,34 @@
 """Judges the adaptive engine by the packets that its members send, which only the simulator sees all of.
 
 Who owns a place is worked out here a second time, in another way than the engine does it: the witness must not share
-the engine's mistakes. Each packet is judged when its originator sends it, each statement when it is first made.
+the engine's mistakes. Each packet is judged when its originator sends it, each statement when it is first made. Two
+rules have modules of their own: hops (`adaptive_hops.py`), and that nobody waits without asking (`adaptive_waits.py`).
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ordercast.checker.verdict import Verdict
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Broadcast, Effect, SendTo
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.inputs import Packet
 from ordercast.model.promises import SlotPromise
 from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.sim.adaptive_hops import Hops, is_counted
+from ordercast.sim.adaptive_waits import Waits
 from ordercast.sim.findings import Findings
+from ordercast.sim.options import SimOptions
 from ordercast.trace.records import Event, Installed
 from ordercast.wire.head import KIND_AT
 from ordercast.wire.header import FLAGS_AT, HEADER, HEADER_SIZE, RETRANSMITTED, digest_of
 
 DIRECT, MARK, ASK = 9, 10, 11
 CONTROL, RESTS = 64, 128
-_WEIGHTS = struct.Struct(">IQHHH")
+_WEIGHTS = struct.Struct(">IQHHHH")
 _CONFIGURATION = slice(KIND_AT + 1, FLAGS_AT)  # its digest
 _TICK = struct.Struct(">Q")
 
@@ -77,6 +83,7 @@ class Book:
     shares: list[Shares]
     courses: list[Course] = field(init=False)
     used: dict[int, bytes] = field(default_factory=dict)  # places, and the packets there
+    keeper: int = 0  # who announces the next distribution
 
     def __post_init__(self) -> None:
         self.courses = [Course() for _ in self.members]
@@ -94,12 +101,17 @@ class Book:
 
 
 class AdaptiveWitness:
-    def __init__(self, config: AdaptiveConfig) -> None:
-        self._config = config
+    def __init__(self, options: SimOptions) -> None:
+        self._config: AdaptiveConfig = options.adaptive
         self._books: dict[bytes, Book] = {}
         self._findings = Findings()
+        self._hops = Hops(options) if is_counted(options) else None
+        self._waits = Waits(options)
 
     def observe(self, event: Event) -> None:
+        if self._hops is not None:
+            self._hops.observe(event)
+        self._waits.observe(event)
         if isinstance(event, Installed) and event.configuration.kind is ConfigurationKind.REGULAR:
             self._open(event.configuration)
 
@@ -109,8 +121,13 @@ class AdaptiveWitness:
             first = Shares(1, config.block, config.ahead, (1,) * len(view.members))
             self._books[digest_of(view.id)] = Book(view.id, view.members, [first])
 
-    def effect(self, process: ProcessId, effect: Effect) -> None:
+    def received(self, process: ProcessId, packets: Sequence[Packet], now: int) -> None:
+        """A member has read packets, and answers next."""
+        self._waits.received(process, packets, now)
+
+    def effect(self, process: ProcessId, effect: Effect, now: int) -> None:
         """A member sends."""
+        self._waits.effect(process, effect, now)
         if isinstance(effect, Broadcast):
             for packet in effect.packets:
                 self._sent(process, packet)
@@ -159,13 +176,15 @@ class AdaptiveWitness:
 
     def _judge_distribution(self, book: Book, member: int, place: int, packet: bytes) -> None:
         process = book.members[member]
-        number, base, block, ahead, count = _WEIGHTS.unpack_from(packet, HEADER_SIZE)
+        number, base, block, ahead, keeper, count = _WEIGHTS.unpack_from(packet, HEADER_SIZE)
         weights = struct.unpack_from(f">{count}H", packet, HEADER_SIZE + _WEIGHTS.size)
         expected = max(place, book.shares[-1].base) + self._config.reach + 1
-        if member or number != len(book.shares) or base != expected or min(weights) < 1 or count != len(book.members):
+        is_next = member == book.keeper and number == len(book.shares) and base == expected
+        if not is_next or min(weights) < 1 or count != len(book.members) or keeper >= count:
             self._add(SlotPromise.SLOTS, f"distribution {number} is not as it should be", process, book)
             return
         book.shares.append(Shares(base, block, ahead, weights))
+        book.keeper = keeper
         course = book.courses[member]
         course.free = max(course.free, base)
 
@@ -189,4 +208,8 @@ class AdaptiveWitness:
 
     def verdicts(self) -> list[Verdict]:
         """Return a verdict on what was broken."""
+        for text, process in self._hops.findings() if self._hops is not None else ():
+            self._add(SlotPromise.HOPS, text, process, None)
+        for text, process in self._waits.found:
+            self._add(SlotPromise.STUCK, text, process, None)
         return self._findings.broken()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from ordercast.model.ids import MICROSECOND, MILLISECOND
+from ordercast.model.service import Service
 from ordercast.order.catalogue import entry_of
 from ordercast.sim.options import Delays, SimOptions
 
@@ -22,14 +23,16 @@ def usual_options(engine: str) -> SimOptions:
 def calm_options(engine: str, seed: int) -> SimOptions:
     rng = Random(f"calm swarm {engine} {seed}")
     nodes = rng.choice((1, 2, 3, 4, 5, 6, 7, 8))
+    usual = usual_options(engine)
+    is_saturated = seed % SATURATED_EVERY == SATURATED_FIRST and Service.AGREED in usual.services
     return replace(
-        usual_options(engine),
+        usual,
         nodes=nodes,
         messages=rng.randrange(100, 300),
         senders=rng.choice((1, 2, 5)),
         size_max=rng.choice((60, 400, 1200)),
         large_messages=rng.choice((0, 0, 2)),
-        saturation=60 if seed % SATURATED_EVERY == SATURATED_FIRST else 0,
+        saturation=60 if is_saturated else 0,
         delay_max_ns=rng.choice((200, 600, 1500)) * MICROSECOND,
         delays=rng.choice((Delays.UNIFORM, Delays.EXPONENTIAL)),
         slow_hosts=((rng.randrange(nodes), rng.choice((5.0, 30.0))),) if rng.random() < 0.3 else (),

@@ -336,6 +336,8 @@ class Host:
         life.busy_until = self.world.now + cost
         if self.world.witness is not None:
             self.world.witness.received(life.process, packets, self.world.now)
+        if self.world.slot_witness is not None:
+            self.world.slot_witness.received(life.process, packets, self.world.now)
         if self.world.rings_witness is not None:
             self.world.rings_witness.received(life.process, packets)
         self._input(life, life.engine.receive(packets, self.local_now()), delay=cost)
@@ -392,10 +394,13 @@ class Host:
 
     def _witness(self, life: Life, effect: Effect) -> None:
         world = self.world
+        if isinstance(effect, Broadcast | SendTo | Unicast):
+            packets = 1 if isinstance(effect, SendTo) else len(effect.packets)
+            world.packets += packets * len(effect.networks)
         if world.witness is not None:
             world.witness.effect(life.process, effect, world.now)
         if world.slot_witness is not None:
-            world.slot_witness.effect(life.process, effect)
+            world.slot_witness.effect(life.process, effect, world.now)
 
     def _carry_out_one(self, life: Life, effect: Effect, departure: int) -> None:
         world = self.world

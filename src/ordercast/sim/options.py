@@ -10,6 +10,7 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.baselines.config import BaselineConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.links.config import FAR
 from ordercast.order.ring.config import RingConfig
@@ -83,6 +84,8 @@ SIM_SITES = SitesConfig(
 
 SIM_TREE = TreeConfig(open_gap_ns=3 * MILLISECOND, channel_window=8_000, entry_window=16_000, source_window=4_000)
 
+SIM_BASELINE = BaselineConfig()
+
 # What engines cannot bear whose members never change.
 HARMFUL = (
     "faults",
@@ -130,6 +133,7 @@ class SimOptions:
     engine: str = "ring"  # which ordering engine
     ring: RingConfig = SIM_RING  # the ring's timeouts and windows
     adaptive: AdaptiveConfig = SIM_ADAPTIVE  # slots, marks and adaptation of the adaptive engine
+    baseline: BaselineConfig = SIM_BASELINE  # what the comparison engines can be set to
 
     sites: SitesConfig = SIM_SITES  # timers of the sites engine, and of its links
     site_links: tuple[tuple[int, int], ...] = ()  # pairs of sites that links join; none: all of them
@@ -226,7 +230,7 @@ class SimOptions:
     @property
     def submissions(self) -> int:
         """How many messages applications are to submit; those with a Poisson rate on average."""
-        at_rates = sum(rate.per_second for rate in self.rates) * self.fault_time_ns / SECOND
+        at_rates = sum(rate.per_second * rate.active_for(self.fault_time_ns) for rate in self.rates) / SECOND
         return self.messages + self.large_messages + round(at_rates)
 
     @property
@@ -307,6 +311,10 @@ class SimOptions:
         harmful += ["networks"] if self.networks.count > 1 else []
         return [
             (not unserved, f"the engine {entry.name!r} does not serve {' or '.join(unserved)} messages"),
+            (
+                not self.saturation or Service.AGREED in entry.services,
+                f"saturation is of agreed messages, which the engine {entry.name!r} does not serve: leave it out",
+            ),
             (bool(entry.groups) or not self.clients, f"the engine {entry.name!r} has no groups: leave out clients"),
             (bool(entry.replicas) or not self.replicas, f"the engine {entry.name!r} carries no replicated state"),
             (

@@ -19,7 +19,7 @@ from ordercast.checker.replicated import ReplicaCheckers
 from ordercast.checker.verdict import Outcome, Verdict, combined
 from ordercast.model.effects import Alarm, Endpoint
 from ordercast.model.ids import NodeId, ProcessId
-from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased, Visited
+from ordercast.model.notes import Distributed, Moved, NetworkTurned, Occurred, TokenReleased, Visited
 from ordercast.networks.assembly import assembled
 from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
@@ -46,6 +46,7 @@ from ordercast.trace.records import Event, Installed, Noted, Started
 from ordercast.trace.replica_records import ReplicaEvent
 
 EventT = TypeVar("EventT")
+PACKETS = "packets sent"  # row of the counts
 
 
 @dataclass(slots=True)
@@ -88,6 +89,8 @@ class Tally:
                 self.counts[note.what.value] += note.count
             elif isinstance(note, Visited):
                 self.counts["retransmissions"] += note.retransmitted
+            elif isinstance(note, Distributed):
+                self.counts["distributions adopted"] += 1
             elif isinstance(note, NetworkTurned):
                 self.counts[turn_row(note.state, note.evidence)] += 1
             elif isinstance(note, TokenReleased):
@@ -166,7 +169,7 @@ class _Jury:
             for network in world.networks:
                 network.witness = world.witness.arriving
         if options.engine == "adaptive":
-            world.slot_witness = AdaptiveWitness(options.adaptive)
+            world.slot_witness = AdaptiveWitness(options)
             self.observers.append(world.slot_witness.observe)
         if options.rosters:
             world.roster_witness = RosterWitness()
@@ -201,6 +204,7 @@ class _Jury:
         if world.roster_witness is not None:
             verdicts += world.roster_witness.verdicts()
         counts.update(world.group_counts)
+        counts[PACKETS] = world.packets
         return verdicts
 
 

@@ -9,6 +9,8 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.order.adaptive.config import least_reach
 from ordercast.sim.options import SIM_ADAPTIVE, SimOptions
 
+POLICIES = {5: "steady", 9: "window", 13: "steady"}  # of some runs in sixteen
+
 
 def with_slots(options: SimOptions, seed: int) -> SimOptions:
     rng = Random(f"slots {seed}")
@@ -21,6 +23,7 @@ def with_slots(options: SimOptions, seed: int) -> SimOptions:
         gather_acks=rng.choice((3, 5, 9)),
         ask_ns=rng.choice((1, 2)) * MILLISECOND,
         gap_ns=rng.choice((5, 20, 60)) * MILLISECOND,
+        policy=POLICIES.get(seed % 16, "demand"),
     )
     if options.networks.count > 1:  # packets overtake each other there
         adaptive = replace(adaptive, ask_ns=options.networks.token_hold_ns)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import log
 
 from ordercast.model.ids import SECOND
 from ordercast.model.rng import Rng
 
 SEGMENTS_MAX = 255
+NEVER = 1 << 62
 RATE_MAX = 1_000_000  # messages per second of one host
 
 Attachments = tuple[tuple[int, ...], ...]  # segments by host and attachment; empty: all hosts on segment 0
@@ -56,15 +57,30 @@ class Rate:
     node: int
     per_second: float
     is_poisson: bool = False  # at random times; otherwise at equal intervals
+    start_ns: int = 0  # it sends from then on
+    end_ns: int | None = None  # and until then; None: as long as faults may strike
+    pulse_ns: int = 0  # it sends for so long, pauses for as long, and so on; 0: it never pauses
 
     def gap_ns(self, rng: Rng) -> int:
         """The time until the next message."""
         gap = SECOND / self.per_second
         return max(1, int(-gap * log(1 - rng.random()) if self.is_poisson else gap))
 
+    def active_ns(self, at: int) -> int | None:
+        """The time of a message that would come at this one: later where the host pauses, None when it has ended."""
+        if self.pulse_ns and (at - self.start_ns) // self.pulse_ns % 2:
+            at += self.pulse_ns - (at - self.start_ns) % self.pulse_ns
+        return at if self.end_ns is None or at < self.end_ns else None
+
+    def active_for(self, until: int) -> int:
+        """How long it sends before this time, roughly where it pauses."""
+        time = min(until, self.end_ns if self.end_ns is not None else until) - self.start_ns
+        return max(0, time // 2 if self.pulse_ns else time)
+
     def first_ns(self, rng: Rng) -> int:
         """The time until the first message: hosts with equal intervals do not send in step."""
-        return self.gap_ns(rng) if self.is_poisson else rng.randrange(0, max(1, int(SECOND / self.per_second)))
+        first = self.gap_ns(rng) if self.is_poisson else rng.randrange(0, max(1, int(SECOND / self.per_second)))
+        return self.start_ns + first
 
 
 def segments_of(attachments: Attachments, node: int) -> tuple[int, ...]:
@@ -143,12 +159,19 @@ def link_problems(
                 yield f"a link names segment {link.segment}, node {node} is not attached to it"
 
 
+def _overlap(one: Rate, other: Rate) -> bool:
+    first, second = (rate.end_ns if rate.end_ns is not None else NEVER for rate in (one, other))
+    return one.start_ns < second and other.start_ns < first
+
+
 def rate_problems(rates: Sequence[Rate], nodes: int) -> Iterator[str]:
     """What is wrong with the rates, in sentences."""
     named = [rate.node for rate in rates]
     if any(not 0 <= node < nodes for node in named):
         yield f"a rate names node {next(n for n in named if not 0 <= n < nodes)}, there are 0..{nodes - 1}"
-    if len(set(named)) != len(named):
-        yield "a node has two rates: give it one"
+    if any(_overlap(one, other) for one, other in combinations(rates, 2) if one.node == other.node):
+        yield "a node has two rates at a time: give it one"
+    if any(rate.end_ns is not None and rate.end_ns <= rate.start_ns for rate in rates):
+        yield "a rate ends before it begins"
     if not all(0 < rate.per_second <= RATE_MAX for rate in rates):
         yield f"a rate must be above 0 and at most {RATE_MAX} messages per second"

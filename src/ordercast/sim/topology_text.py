@@ -31,6 +31,7 @@ T = TypeVar("T")
 _ATTACHMENT = "n2 seg0 seg1"
 _LINK = "n0<>n1 delay 50ms..60ms loss 1% rate 10mbit queue 64K seg2"
 _RATE = "n1 20/s poisson"
+_RATE_WORDS = r"(\d+(?:\.\d+)?)/s( poisson)?(?: (?:(\d\w*)?\.\.(\d\w*)?))?(?: pulse (\d\w*))?"
 
 
 def attachments_from(texts: Sequence[str], nodes: int) -> Attachments:
@@ -80,7 +81,10 @@ def rate_from_text(text: str) -> Rate:
 
 def rate_text(rate: Rate) -> str:
     """What `rate_from_text` reads as the same."""
-    return f"n{rate.node} {_digits(rate.per_second)}/s{' poisson' if rate.is_poisson else ''}"
+    words = [f"n{rate.node} {_digits(rate.per_second)}/s", *(["poisson"] if rate.is_poisson else [])]
+    if rate.start_ns or rate.end_ns is not None:
+        words.append(f"{rate.start_ns}ns..{'' if rate.end_ns is None else f'{rate.end_ns}ns'}")
+    return " ".join([*words, *(["pulse", f"{rate.pulse_ns}ns"] if rate.pulse_ns else [])])
 
 
 def _digits(number: float) -> str:
@@ -133,12 +137,15 @@ def _delays(text: str) -> dict[str, int]:
 
 
 def _rate(words: list[str]) -> Rate:
-    if len(words) not in (2, 3) or words[2:] not in ([], ["poisson"]):
+    found = re.fullmatch(_RATE_WORDS, " ".join(words[1:]))
+    if len(words) < 2 or not (found or re.fullmatch(r"\S+", " ".join(words[1:]))):
         raise ValueError("it needs a host and messages per second")
-    number = re.fullmatch(r"(\d+(?:\.\d+)?)/s", words[1])
-    if not number:
+    if not found:
         raise ValueError(f"{words[1]!r} is not a number of messages per second")
-    return Rate(node_from(words[0]), float(number[1]), is_poisson=len(words) == 3)
+    number, poisson, start, end, pulse = found.groups()
+    node, is_poisson = node_from(words[0]), bool(poisson)
+    first, pulse_ns = duration_from(start or "0s"), duration_from(pulse or "0s")
+    return Rate(node, float(number), is_poisson, first, duration_from(end) if end else None, pulse_ns)
 
 
 _READ: dict[str, Callable[[str], Any]] = {

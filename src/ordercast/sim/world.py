@@ -73,6 +73,7 @@ class World:
     replica_observers: list[Callable[[ReplicaEvent], None]] = field(default_factory=list)
     now: int = 0
     inputs: int = 0
+    packets: int = 0  # that hosts handed to networks, a multicast once
     hosts: list[Host] = field(default_factory=list)
     alarms: list[tuple[int, ProcessId, Alarm]] = field(default_factory=list)
     segments: list[Segment] = field(init=False)  # each with its networks, several where they are redundant
@@ -330,9 +331,10 @@ class World:
             self._submit_later(rate, rng, rate.first_ns(rng))
 
     def _submit_later(self, rate: Rate, rng: Random, at: int) -> None:
-        if at < self.options.fault_time_ns:
+        active = rate.active_ns(at)
+        if active is not None and active < self.options.fault_time_ns:
             self._pending += 1
-            self.schedule(at, self._submit_at_rate, rate, rng)
+            self.schedule(active, self._submit_at_rate, rate, rng)
 
     def _submit_at_rate(self, rate: Rate, rng: Random) -> None:
         self._pending -= 1

@@ -39,7 +39,9 @@ class RowKind(IntEnum):
     STORAGE_TURNED = 19
     WANTED = 20
     CALM = 21
-    OPENED = 22
+    DISTRIBUTED = 22
+    MARKED = 23
+    OPENED = 24
 
     # Of clients, in their own table: client_rows.py
     CONNECTED = 31

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ordercast.model.effects import Deliver
 from ordercast.model.ids import Instant, ProcessId
-from ordercast.model.notes import Visited
+from ordercast.model.notes import Marked, Visited
 from ordercast.trace.journal import Row
 from ordercast.trace.live_columns import Gathered, Item
 from ordercast.trace.live_file import CONTROL, FULL, LiveInfo
@@ -78,5 +78,5 @@ class LiveTrace(LiveStream[Item]):
 
 def _is_detail(event: Event) -> bool:
     return isinstance(event, Submitted | DeliveredBatch) or (
-        isinstance(event, Noted) and isinstance(event.note, Visited)
+        isinstance(event, Noted) and isinstance(event.note, Visited | Marked)
     )

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.notes import (
+    Distributed,
     Evidence,
     Ignored,
+    Marked,
     Moved,
     NetworkState,
     NetworkTurned,
@@ -89,6 +91,25 @@ def _read_opened(cells: Cells) -> Opened:
     return Opened(_read_configuration(cells), cells["count"], tuple(cells["destinations"] or ()))
 
 
+def _distributed(note: Distributed) -> Cells:
+    told = {"about": signed(note.keeper), "text": " ".join(map(str, note.weights))}
+    return _configuration(note.ring) | {"count": note.number, "seq": signed(note.base), **told}
+
+
+def _read_distributed(cells: Cells) -> Distributed:
+    keeper, weights = ProcessId(unsigned(cells["about"])), tuple(map(int, cells["text"].split()))
+    return Distributed(_read_configuration(cells), cells["count"], unsigned(cells["seq"]), keeper, weights)
+
+
+def _marked(note: Marked) -> Cells:
+    numbers = {"round": note.tick, "seq": note.next, "aru": note.aru, "my_aru": note.stable, "sent": note.waiting}
+    return _configuration(note.ring) | {name: signed(number) for name, number in numbers.items()}
+
+
+def _read_marked(cells: Cells) -> Marked:
+    return Marked(_read_configuration(cells), *(unsigned(cells[name]) for name in VISITED_COLUMNS[:5]))
+
+
 def _configuration(id: ConfigurationId) -> Cells:
     return {"configuration_seq": signed(id.seq), "configuration_rep": signed(id.representative)}
 
@@ -121,6 +142,8 @@ NOTE_ROWS: Mapping[RowKind, NoteRow] = {
     RowKind.NETWORK_TURNED: NoteRow(NetworkTurned, _network_turned, _read_network_turned),
     RowKind.TOKEN_RELEASED: NoteRow(TokenReleased, _token_released, _read_token_released),
     RowKind.OPENED: NoteRow(Opened, _opened, _read_opened),
+    RowKind.DISTRIBUTED: NoteRow(Distributed, _distributed, _read_distributed),
+    RowKind.MARKED: NoteRow(Marked, _marked, _read_marked),
 }
 NOTE_KINDS = tuple(int(kind) for kind in NOTE_ROWS)
 _KIND_OF = {row.note: kind for kind, row in NOTE_ROWS.items()}

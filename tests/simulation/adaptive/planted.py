@@ -7,20 +7,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from ordercast.model.ids import ProcessId, Seq
 from ordercast.model.promises import AnyPromise, Promise, SlotPromise
-from ordercast.order.adaptive import ending, merge, repair
+from ordercast.order.adaptive import ending, merge, office, repair, slots
 from ordercast.order.adaptive.codec import CONTROL, RESTS, Mark, aru_in, parse_direct
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.node import AdaptiveNode
-from ordercast.order.adaptive.slots import Line
-from ordercast.order.adaptive.states import operational
+from ordercast.order.adaptive.slots import RANK_MAX, Distribution, Line
 from ordercast.order.adaptive.states.operational import Direct
 from ordercast.order.adaptive.stream import MemberStream
 from ordercast.order.membership.states.commit import Commit
@@ -106,7 +105,7 @@ def _base_without_reach(patch: pytest.MonkeyPatch) -> None:
     def base_after(announced: int, base: int, reach: int) -> int:
         return max(announced, base) + 1
 
-    for module in (merge, operational):
+    for module in (merge, office):
         patch.setattr(module, "base_after", base_after)
 
 
@@ -157,7 +156,7 @@ def _adopted_out_of_order(patch: pytest.MonkeyPatch) -> None:
 
     def add(self: Merge, member: int, run: PacketRun, number: int) -> bool:
         if run.flags & CONTROL and number > self.streams[member].last + 1:
-            self._learn(run)
+            self._learn(member, run)
         return right(self, member, run, number)
 
     patch.setattr(Merge, "_add", add)
@@ -184,6 +183,39 @@ def _third_never_answers(patch: pytest.MonkeyPatch) -> None:
 def _nothing_given_up(patch: pytest.MonkeyPatch) -> None:
     """Nobody answers others' packets: whoever has nothing to send blocks them until its next sign of life."""
     patch.setattr(Direct, "_give_up", lambda self, order, step: None)
+
+
+def _places_by_floats(patch: pytest.MonkeyPatch) -> None:
+    """Weights are shares of one: what should be a tie is not."""
+
+    def sequence(weights: Sequence[int]) -> tuple[int, ...]:
+        credits, shares, owners = [0.0] * len(weights), [weight / sum(weights) for weight in weights], []
+        for _ in range(sum(weights)):
+            credits = [credit + share for credit, share in zip(credits, shares, strict=True)]
+            owners.append(credits.index(max(credits)))
+            credits[owners[-1]] -= 1.0
+        return tuple(owners)
+
+    patch.setattr(slots, "even_sequence", sequence)
+
+
+def _acknowledged_in_turn(patch: pytest.MonkeyPatch) -> None:
+    """A safe packet is acknowledged only when those before it are delivered."""
+    patch.setattr(Merge, "_ask_behind", lambda self, through: None)
+
+
+def _ranks_by_place(patch: pytest.MonkeyPatch) -> None:
+    """Members give up places ahead by their place in the ring, not by what they send."""
+
+    def beyond(self: Distribution, member: int) -> int:
+        return min(member, RANK_MAX) * self.ahead
+
+    patch.setattr(Distribution, "beyond", beyond)
+
+
+def _nobody_asks(patch: pytest.MonkeyPatch) -> None:
+    right = repair.Repair.due_wishes
+    patch.setattr(repair.Repair, "due_wishes", lambda self, order, now: right(self, order, now) and [])
 
 
 def _given_up_place_used(patch: pytest.MonkeyPatch) -> None:
@@ -213,6 +245,7 @@ FAULTS = [
     PlantedFault("safe by data alone", _safe_by_data_alone, 40, frozenset({Promise.SAFE_DELIVERY})),
     PlantedFault("acknowledged before known", _acknowledged_before_known, 40, frozenset({SlotPromise.FRONTIERS})),
     PlantedFault("rests on a run", _rests_on_a_run, 40, frozenset({SlotPromise.STREAMS})),
+    PlantedFault("places by floats", _places_by_floats, 40, frozenset({SlotPromise.SLOTS, SlotPromise.FRONTIERS})),
     PlantedFault("given-up place used", _given_up_place_used, 40, frozenset({SlotPromise.STREAMS})),
 ]
 
@@ -223,6 +256,9 @@ OUT_OF_ORDER = PlantedFault("distribution adopted out of order", _adopted_out_of
 TOKEN_DROPPED = PlantedFault("token dropped at installation", _token_dropped, 0, ANY_ORDER)
 THIRDS = PlantedFault("third never answers", _third_never_answers, 0, ANY_ORDER)
 SILENT = PlantedFault("nothing given up", _nothing_given_up, 0, ANY_ORDER)
+ACKNOWLEDGED_IN_TURN = PlantedFault("acknowledged in turn", _acknowledged_in_turn, 0, frozenset({SlotPromise.HOPS}))
+SLOTS_BY_PLACE = PlantedFault("ranks by place", _ranks_by_place, 0, frozenset({SlotPromise.HOPS}))
+NOBODY_ASKS = PlantedFault("nobody asks", _nobody_asks, 0, frozenset({SlotPromise.STUCK}))
 
 
 def findings(fault: PlantedFault, seed: int) -> frozenset[AnyPromise | None]:

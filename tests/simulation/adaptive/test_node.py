@@ -20,8 +20,7 @@ from ordercast.trace.records import Event, Installed
 from ordercast.wire.head import KIND_AT
 from ordercast.wire.header import MessageKind
 
-from .planted import SILENT, THIRDS, TOKEN_DROPPED
-from .test_hops import hops, sending
+from .planted import THIRDS, TOKEN_DROPPED
 
 
 @pytest.mark.parametrize(
@@ -107,10 +106,3 @@ def skewed_then_saturated() -> Result:
 def test_a_view_that_suits_one_sender_is_fair_when_all_send() -> None:
     result = skewed_then_saturated()
     assert result.settled and result.is_valid, result.verdict.sentence
-
-
-def test_nobody_waits_for_a_sign_of_life_of_those_who_have_nothing_to_send() -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        SILENT.plant(patch)
-        found = hops(4, sending(60, 60), Service.AGREED)
-    assert max(map(max, found.values())) > 2.01

@@ -158,7 +158,7 @@ def test_engines_are_listed_with_when_to_choose_which(call: Call) -> None:
         ("ring", True),
         ("adaptive", False),
         ("gateways", True),
-        ("sequencer", False),
+        *((name, False) for name in ("sequencer", "causal", "all-ack", "timestamps", "two-phase", "atop")),
     ]
     assert document["engines"][3]["services"] == ["reliable", "fifo", "causal", "agreed"]
 

@@ -20,8 +20,10 @@ from ordercast.checker import Outcome, combined
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId
 from ordercast.model.notes import (
+    Distributed,
     Evidence,
     Ignored,
+    Marked,
     Moved,
     NetworkState,
     NetworkTurned,
@@ -147,6 +149,8 @@ NOTES: dict[RowKind, Note] = {
     RowKind.DROPPED: PacketDropped("malformed"),
     RowKind.OCCURRED: Occurred(Occurrence.MERGE_HELD, 2, process(1)),
     RowKind.NETWORK_TURNED: NetworkTurned(1, NetworkState.FAULTY, Evidence.TOKENS, process(1), "fewer"),
+    RowKind.DISTRIBUTED: Distributed(ConfigurationId(16, process(0)), 3, 800, process(1), (3, 1)),
+    RowKind.MARKED: Marked(ConfigurationId(16, process(0)), 9, 8, 7, 6, 5),
     RowKind.TOKEN_RELEASED: TokenReleased(ConfigurationId(16, process(0)), 9, 8, Release.ALL, 3),
     RowKind.OPENED: Opened(ConfigurationId(16, process(0)), 4, ("a", "b")),
 }

@@ -15,7 +15,7 @@ from ordercast.order.catalogue import ENGINES
 from ordercast.sim.fault_text import fault_from
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run_options import options_json, replay_command
-from ordercast.sim.topology import SEGMENTS_MAX, Link, Rate
+from ordercast.sim.topology import SEGMENTS_MAX, Link, Rate, rate_problems
 from ordercast.sim.topology_text import (
     attachment_texts,
     attachments_from,
@@ -93,9 +93,25 @@ def test_links_as_they_are_written(text: str, links: tuple[Link, ...]) -> None:
     assert tuple(one for link in links for one in links_from_text(link_text(link))) == links
 
 
-@pytest.mark.parametrize("rate", [Rate(0, 20), Rate(3, 0.1), Rate(12, 1 / 3, is_poisson=True), Rate(1, 1e-7)])
+RATES = [
+    *(Rate(0, 20), Rate(3, 0.1), Rate(12, 1 / 3, is_poisson=True), Rate(1, 1e-7)),
+    *(Rate(0, 5, end_ns=7), Rate(0, 5, start_ns=SECOND), Rate(0, 5, True, SECOND, 2 * SECOND, 300 * MILLISECOND)),
+]
+
+
+@pytest.mark.parametrize("rate", RATES)
 def test_rates_as_they_are_written(rate: Rate) -> None:
     assert rate_from_text(rate_text(rate)) == rate
+
+
+def test_a_rate_begins_pauses_and_ends() -> None:
+    rate = rate_from_text("n0 10/s 1s..4s pulse 500ms")
+    times = [SECOND, 1_400_000_000, 1_500_000_000, 1_999_999_999, 2 * SECOND, 4 * SECOND]
+    assert [rate.active_ns(at) for at in times] == [SECOND, 1_400_000_000, *[2 * SECOND] * 3, None]
+    assert rate.active_for(10 * SECOND) == 1_500_000_000
+    problems = list(rate_problems([Rate(0, 1, end_ns=5), Rate(0, 1, start_ns=4)], 2))
+    assert problems == ["a node has two rates at a time: give it one"]
+    assert not list(rate_problems([Rate(0, 1, end_ns=5), Rate(0, 1, start_ns=5)], 2))
 
 
 def test_attachments_as_they_are_written() -> None:
@@ -148,5 +164,6 @@ def test_the_replay_command_has_all_of_it(wide: SimOptions) -> None:
 def test_options_as_json_have_all_of_it(wide: SimOptions) -> None:
     told = options_json(replace(wide, rates=(Rate(0, 20),), links=(Link(0, 1, rate=1000),)))
     assert told["attachments"] == [[0], [0], [0, 1], [1], [1]]
-    assert told["rates"] == [{"node": 0, "per_second": 20, "is_poisson": False}]
+    never = {"start_ns": 0, "end_ns": None, "pulse_ns": 0}
+    assert told["rates"] == [{"node": 0, "per_second": 20, "is_poisson": False, **never}]
     assert told["links"][0]["rate"] == 1000

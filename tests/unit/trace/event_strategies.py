@@ -11,8 +11,10 @@ from ordercast.model.events import Reason, Transition, View, ViewId
 from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId, Seq
 from ordercast.model.lineage import Lineage, Term
 from ordercast.model.notes import (
+    Distributed,
     Evidence,
     Ignored,
+    Marked,
     Moved,
     NetworkState,
     NetworkTurned,
@@ -81,6 +83,8 @@ NOTES: st.SearchStrategy[Note] = st.one_of(
     st.builds(
         NetworkTurned, SMALL, st.sampled_from(NetworkState), st.sampled_from(Evidence), st.none() | PROCESS, TEXT
     ),
+    st.builds(Distributed, RING, SMALL, WORD, WORD, st.lists(SMALL, min_size=1).map(tuple)),
+    st.builds(Marked, RING, WORD, WORD, WORD, WORD, SMALL),
     st.builds(TokenReleased, RING, WORD, WORD, st.sampled_from(Release), SMALL),
     st.builds(Opened, RING, SMALL, st.lists(st.sampled_from(("a", "b", "c")), max_size=3).map(tuple)),
 )

@@ -2,8 +2,9 @@
 its own, so that whoever reads headers, sends again or wraps for another ring reads them too:
 
     DIRECT  place, the sender's aru, number in its stream; then descriptors and payloads as in a data packet
-            with CONTROL: number 4, base 8, block 2, ahead 2, count 2, weights 2 each (a distribution)
+            with CONTROL: number 4, base 8, block 2, ahead 2, next book-keeper 2, count 2, weights 2 each
     MARK    next, aru, last; then tick 8, stable 8, waiting 4, bits 1
+            with bit 2 an echo: member 2, tick 8, delay 8, spread 4
     ASK     0, aru, 0; then count 1, and for each wish originator 2, first 8, last 8 (last 0: a mark after tick `first`)
 
 Decoders raise WireError and nothing else.
@@ -31,9 +32,12 @@ NUMBER_MAX = (1 << 62) - 1  # no counter gets there
 
 MARK_BODY = struct.Struct(">QQIB")  # tick, stable, waiting, bits
 ASK_WISH = struct.Struct(">HQQ")  # originator's place among the members, first, last
-DISTRIBUTION = struct.Struct(">IQHHH")  # number, base, block, ahead, count
+ECHO = struct.Struct(">HQQI")  # member, tick, delay, spread
+DISTRIBUTION = struct.Struct(">IQHHHH")  # number, base, block, ahead, next book-keeper, count
 ROUND_AT = struct.Struct(">43xQ")
 BEHIND = 1  # bit of a mark: the sender's application cannot take more
+ECHOES = 2  # and: it says which mark of another was heard last
+SPREAD_MAX = 0xFFFFFFFF  # a spread that is not known
 
 
 class AdaptiveKind(IntEnum):
@@ -42,6 +46,15 @@ class AdaptiveKind(IntEnum):
     DIRECT = 9
     MARK = 10
     ASK = 11
+
+
+class Echo(NamedTuple):
+    """What a mark says of another's mark, and of its sender's round trips."""
+
+    member: int  # whose mark was heard
+    tick: int  # which
+    delay: int  # nanoseconds since
+    spread: int  # deviation of the sender's own round trips, in microseconds
 
 
 class Mark(NamedTuple):
@@ -55,6 +68,7 @@ class Mark(NamedTuple):
     stable: Place  # and that all members do up to here
     waiting: int  # packets that it would send
     is_behind: bool  # its application cannot take more deliveries
+    echo: Echo | None = None
 
 
 class Wish(NamedTuple):
@@ -95,7 +109,7 @@ def _parse_one(
         raise WireError("a direct packet is cut short")
     originator = heading.originator(place)
     if flags & CONTROL:
-        distribution_from(data[at:end])
+        distribution_fields(data[at:end])
         return PacketRun(data, at, end - at, Seq(seq), originator)
     return parse_data(data, flags & ~RESTS, count, originator, Seq(seq), at, end)
 
@@ -116,7 +130,8 @@ def build_distribution(
     """Return the packet that announces a distribution, at a place of its sender."""
     weights = distribution.weights
     fixed = DISTRIBUTION.pack(
-        distribution.number, distribution.base, distribution.block, distribution.ahead, len(weights)
+        *(distribution.number, distribution.base, distribution.block, distribution.ahead),
+        *(distribution.keeper, len(weights)),
     )
     body = fixed + struct.pack(f">{len(weights)}H", *weights)
     size = HEADER_SIZE + len(body)
@@ -124,20 +139,32 @@ def build_distribution(
     return PacketRun(header + body, 0, size, Seq(place), me)
 
 
-def distribution_from(packet: bytes) -> Distribution:
-    """Return what a packet with CONTROL announces."""
+DistributionFields = tuple[int, Place, int, int, tuple[int, ...], int]  # as `Distribution` takes them
+
+
+def distribution_fields(packet: bytes) -> DistributionFields:
+    """Return what a packet with CONTROL announces, without working out whose slots are whose: that costs time."""
     body = ByteReader(packet, HEADER_SIZE, "a distribution")
-    number, base, block, ahead, count = body.unpack(DISTRIBUTION)
-    weights = body.numbers(count, "H")
+    number, base, block, ahead, keeper, count = body.unpack(DISTRIBUTION)
+    weights = tuple(body.numbers(count, "H"))
     body.end()
     if not weights or min(weights) < 1 or sum(weights) > 0xFFFF or block < 1 or base > NUMBER_MAX:
         raise WireError("a distribution that cannot be")
-    return Distribution(number, base, block, ahead, weights)
+    if keeper >= count:
+        raise WireError("a distribution whose next book-keeper is no member")
+    return number, base, block, ahead, weights, keeper
+
+
+def distribution_from(packet: bytes) -> Distribution:
+    """Return the distribution that a packet with CONTROL announces."""
+    return Distribution(*distribution_fields(packet))
 
 
 def encode_mark(heading: Heading, me: ProcessId, mark: Mark) -> bytes:
     """Return the mark as this process transmits it; `heading` is that of marks."""
-    body = MARK_BODY.pack(mark.tick, mark.stable, mark.waiting, BEHIND * mark.is_behind)
+    bits = BEHIND * mark.is_behind | ECHOES * (mark.echo is not None)
+    body = MARK_BODY.pack(mark.tick, mark.stable, mark.waiting, bits)
+    body += b"" if mark.echo is None else ECHO.pack(*mark.echo)
     size = HEADER_SIZE + len(body)
     return _header(heading, me, size, 0, mark.originator, (mark.next, mark.aru, mark.last)) + body
 
@@ -147,10 +174,13 @@ def decode_mark(packet: bytes, heading: Heading) -> Mark:
     place, seq, aru, last = _fields(packet, heading)
     body = ByteReader(packet, HEADER_SIZE, "a mark")
     tick, stable, waiting, bits = body.unpack(MARK_BODY)
+    echo = Echo(*body.unpack(ECHO)) if bits & ECHOES else None
     body.end()
-    if max(seq, aru, last, tick, stable) > NUMBER_MAX or bits > BEHIND or not tick or stable > aru:
+    if max(seq, aru, last, tick, stable) > NUMBER_MAX or bits > BEHIND | ECHOES or not tick or stable > aru:
         raise WireError("a mark that contradicts itself")
-    return Mark(place, tick, last, seq, aru, stable, waiting, bool(bits))
+    if echo is not None:
+        heading.originator(echo.member)
+    return Mark(place, tick, last, seq, aru, stable, waiting, bool(bits & BEHIND), echo)
 
 
 def encode_ask(heading: Heading, me: ProcessId, aru: Place, wishes: Sequence[Wish]) -> bytes:

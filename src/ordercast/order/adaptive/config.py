@@ -11,7 +11,7 @@ from ordercast.order.adaptive.slots import RANK_MAX
 
 AHEAD_BLOCKS = 8  # blocks that are given up ahead for each rank
 SLOTS_PER_MEMBER = 4  # the period has at least so many slots for each member
-POLICIES = ("demand", "window", "fixed")
+POLICIES = ("demand", "window", "fixed", "steady")
 SIZE_MAX = 0xFFFF  # of what a distribution carries as two bytes
 
 

@@ -16,7 +16,14 @@ from ordercast.model.effects import Deliver, Effect, Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_SEQ, ConfigurationId, Seq
 from ordercast.order.adaptive import ending
-from ordercast.order.adaptive.codec import CONTROL, AdaptiveKind, Mark, distribution_from, parse_direct
+from ordercast.order.adaptive.codec import (
+    CONTROL,
+    AdaptiveKind,
+    DistributionFields,
+    Mark,
+    distribution_fields,
+    parse_direct,
+)
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.slots import Distribution, Line, Place, base_after, first_distribution
 from ordercast.order.adaptive.stream import MemberStream
@@ -26,6 +33,7 @@ from ordercast.order.membership.ring import Ring
 from ordercast.wire.header import Heading, unwrapped
 from ordercast.wire.run import PacketRun
 
+ANNOUNCED_MAX = 16  # announcements that wait for others before them
 FAR = 4  # places so many times the reach above what is known cannot be true
 
 
@@ -48,6 +56,9 @@ class Merge:
     safe: Place = 0  # all members know everything up to here
     highest: Place = 0  # the highest place of a packet
     asked_safe: Place = 0  # the highest place up to the aru of a packet that asks for safe delivery
+    announced: dict[tuple[int, int], tuple[Place, DistributionFields]] = field(
+        default_factory=dict
+    )  # by number, announcer
     is_moved: bool = False  # a distribution was learnt, and nobody told that this process moved
     is_recovered: bool = False  # an exchange brought a distribution that this process had not heard of
     large: LargeMessages = field(default_factory=LargeMessages)
@@ -89,16 +100,15 @@ class Merge:
         if aru > self.aru:
             self.aru = Seq(aru)
             self.arus[self.me] = aru
-            if self.line.is_outdated(aru + 1):
-                self._forget()
             self._raise_safe()
 
     def _forget(self) -> None:
-        """Distributions below the aru are not asked for again: what resting packets give up by them is written down."""
+        """Distributions below what is delivered are not asked for again: what resting packets give up by them is noted
+        down. Others up to the aru may be: marks that only some heard raise it, and recovery goes by an earlier one."""
         for member, stream in enumerate(self.streams):
-            if stream.is_resting and stream.place <= self.aru and not stream.rest:
+            if stream.is_resting and stream.place <= self.delivered and not stream.rest:
                 stream.rest = self.line.at(stream.place).beyond(member)
-        self.line.forget(self.aru + 1)
+        self.line.forget(self.delivered + 1)
 
     def _raise_safe(self) -> None:
         self.safe = max(self.safe, min(self.arus))
@@ -131,11 +141,10 @@ class Merge:
             raise WireError("a number far above those before it")
         if run.last > self.limit + FAR * self.config.reach or run.seq <= self.aru:
             raise WireError("a place that cannot be true")
-        is_control = run.flags & CONTROL
-        if is_control and member:
-            raise WireError("a distribution that is not the book-keeper's")
         if run.last <= self.limit:
             distribution = self.line.at(run.seq)
+            if run.flags & CONTROL and member != distribution.keeper:
+                raise WireError("a distribution that is not the book-keeper's")
             if {distribution.owner(run.seq), distribution.owner(run.last)} != {member}:
                 raise WireError("a place that is not its sender's")
 
@@ -146,10 +155,9 @@ class Merge:
             self.highest = max(self.highest, run.last)
         if not ordered:
             return is_new
-        if not member:
-            for one in ordered:
-                if one.flags & CONTROL:
-                    self._learn(one)
+        for one in ordered:
+            if one.flags & CONTROL:
+                self._learn(member, one)
         self._apply_mark(stream)
         self._update(member)
         return True
@@ -186,16 +194,19 @@ class Merge:
         if stream.mark is not None and stream.mark.last <= stream.last:
             stream.next = max(stream.next, stream.mark.next)
 
-    def _learn(self, run: PacketRun) -> None:
-        """The book-keeper's announcement is in order: whoever knows it gives up its places below the base."""
-        distribution = distribution_from(run.packet(run.seq))
+    def _learn(self, member: int, run: PacketRun) -> None:
+        """An announcement is in order in its stream. It counts when those before it are known: whoever had the office
+        before may be heard later. Whoever knows a distribution gives up its places below the base."""
+        fields = distribution_fields(run.packet(run.seq))
+        if len(self.announced) < ANNOUNCED_MAX:
+            self.announced.setdefault((fields[0], member), (run.seq, fields))
         newest = self.line.newest
-        base = base_after(run.seq, newest.base, self.config.reach)
-        if distribution.number != newest.number + 1 or distribution.base != base:
-            return  # nobody adopts it, for all see the same packets before it
-        if len(distribution.weights) != len(self.streams):
-            return
-        self.adopt(distribution)
+        while (found := self.announced.pop((newest.number + 1, newest.keeper), None)) is not None:
+            place, (number, base, block, ahead, weights, keeper) = found
+            if base != base_after(place, newest.base, self.config.reach) or len(weights) != len(self.streams):
+                return  # nobody adopts it, for all see the same packets before it
+            newest = Distribution(number, base, block, ahead, weights, keeper)
+            self.adopt(newest)
 
     def adopt(self, distribution: Distribution) -> None:
         self.line.add(distribution)
@@ -238,6 +249,7 @@ class Merge:
             if run.is_safe:
                 self.asked_safe = max(self.asked_safe, end)
                 if end > safe:
+                    self._ask_behind(through)
                     end = safe
                 if end < first:
                     at = Seq(first - 1)
@@ -247,6 +259,15 @@ class Merge:
         self.delivered = at
         if parcels:
             effects.append(Deliver(self.view, self.ring.id, parcels))
+
+    def _ask_behind(self, through: Place) -> None:
+        """Delivery waits for one safe packet: those behind it are acknowledged too, not when it is their turn."""
+        for stream in self.streams:
+            for run in reversed(stream.undelivered):
+                if run.is_safe and run.seq <= through:
+                    self.asked_safe = max(self.asked_safe, min(run.last, through))
+                if run.seq <= through and (run.is_safe or run.last <= self.asked_safe):
+                    break
 
     def _lowest(self, after: Place) -> tuple[PacketRun | None, Place, Place]:
         """Return the run with the lowest place that is not delivered, that place, and the lowest of other members."""
@@ -278,6 +299,8 @@ class Merge:
 
     def discard(self) -> None:
         """Forget packets that all members have and that are delivered here."""
+        if self.line.is_outdated(self.delivered + 1):
+            self._forget()
         through = min(self.safe, self.delivered)
         for stream in self.streams:
             stream.discard(through)

@@ -2,7 +2,8 @@
 
 `demand` counts what members sent and what they say is waiting: under saturation everybody sends exactly by its weight,
 so that what was sent alone would confirm any weights for ever. `window` is the paper's: the last packets of all, so
-many for each member, and a little for everybody; `fixed` goes by the configuration. (Deviations, D6)
+many for each member, and a little for everybody; `fixed` goes by the configuration. `steady` is `demand`, and the
+office of the book-keeper moves to whoever has the steadiest round trips (`trips.py`). (Deviations, D6)
 """
 
 from __future__ import annotations
@@ -83,9 +84,19 @@ class Policy:
             wanted = tuple(shares.get(node_of(process), 1) for process in members)
         if difference(wanted, weights) <= self.config.threshold or not self._may(waiting, now):
             return None
+        self._announced(now)
+        return wanted
+
+    def may_announce(self, now: Instant) -> bool:
+        """Whether a distribution may be announced for its next book-keeper alone; it is, then."""
+        if not self._may((), now):
+            return False
+        self._announced(now)
+        return True
+
+    def _announced(self, now: Instant) -> None:
         self.last_at = self.quiet_at = now
         self.factor = min(2 * self.factor, GAP_FACTOR_MAX)
-        return wanted
 
     def _demands(self, members: Sequence[ProcessId], waiting: Sequence[int]) -> list[int]:
         if self.config.policy == "window":

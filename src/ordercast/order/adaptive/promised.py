@@ -37,4 +37,5 @@ OCCURRENCES = (
     Occurrence.HELD_BY_WINDOW,
     Occurrence.HELD_BY_APPLICATION,
     Occurrence.ACKS_GATHERED,
+    Occurrence.OFFICE_HANDED_OVER,
 )

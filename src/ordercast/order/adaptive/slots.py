@@ -32,14 +32,17 @@ def even_sequence(weights: Sequence[int]) -> tuple[int, ...]:
 class Distribution:
     """How places from `base` on are shared out, until the next distribution takes over."""
 
-    __slots__ = ("_slots", "ahead", "base", "block", "number", "owners", "period", "ranks", "weights")
+    __slots__ = ("_slots", "ahead", "base", "block", "keeper", "number", "owners", "period", "ranks", "weights")
 
-    def __init__(self, number: int, base: Place, block: int, ahead: int, weights: Sequence[int]) -> None:
+    def __init__(
+        self, number: int, base: Place, block: int, ahead: int, weights: Sequence[int], keeper: int = 0
+    ) -> None:
         self.number = number
         self.base = base
         self.block = block  # places of a slot
         self.ahead = ahead  # places that a member of rank 1 gives up beyond what it must
         self.weights = tuple(weights)  # in ring order
+        self.keeper = keeper  # who announces the next one
         self.owners = even_sequence(weights)
         self.period = len(self.owners)
         order = sorted(range(len(weights)), key=lambda member: (-weights[member], member))
@@ -74,6 +77,7 @@ class Distribution:
 
     def check_invariants(self) -> None:
         assert min(self.weights) >= 1, "everybody has a slot"
+        assert 0 <= self.keeper < len(self.weights), "the book-keeper is a member"
         assert self.period == sum(self.weights), "the period is the sum of the weights"
 
 

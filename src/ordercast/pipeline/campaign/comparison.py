@@ -21,8 +21,10 @@ MEASURES = {
     "latency_us": "latency, mean over the members",
     "latency_last_us": "latency until the last member",
     "latency_last_p99_us": "latency until the last member, 99 %",
+    "latency_last_max_us": "latency until the last member, longest",
     "messages_per_s": "messages per second",
     "bytes_per_s": "bytes per second",
+    "packets_per_message": "packets for each message",
 }
 OF_SENDERS = ("latency_us", "interval_us", "interval_deviation_us")  # behind the host's name, where hosts have rates
 

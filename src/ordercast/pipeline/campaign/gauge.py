@@ -100,6 +100,7 @@ class Gauge:
             "latency_us": fmean(wait for _, wait, _ in waits) / 1e3,
             "latency_last_us": fmean(last) / 1e3,
             "latency_last_p99_us": quantiles(last, n=100)[98] / 1e3,
+            "latency_last_max_us": max(last) / 1e3,
         }
 
     def _waits(self) -> list[tuple[int, float, int]]:

@@ -171,10 +171,11 @@ def _cells(document: Mapping[str, Any]) -> Iterator[Cell]:
     hostile = document.get("hostile", "")
     if hostile and hostile not in HOSTILE:
         raise UsageError(f"hostile = {hostile!r} cannot be used: choose among {', '.join(HOSTILE)}")
-    schedules = {name: tuple(map(fault_from, texts)) for name, texts in document.get("schedules", {}).items()}
     usual_measure = document.get("measure")
     for grid in document.get("grids", [{"axes": document.get("axes", {})}]):
-        _known(grid, ("name", "options", "axes", "measure"), "a grid")
+        _known(grid, ("name", "options", "axes", "measure", "schedules"), "a grid")
+        texts = grid.get("schedules", document.get("schedules", {}))
+        schedules = {schedule: tuple(map(fault_from, faults)) for schedule, faults in texts.items()}
         name = str(grid.get("name", ""))
         axes = [_axis(key, values) for key, values in grid.get("axes", {}).items()]
         measure = _measure(grid.get("measure", usual_measure))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ordercast import __version__
 from ordercast.pipeline.campaign.gauge import Gauge
 from ordercast.pipeline.campaign.plan import Cell
-from ordercast.sim.run import Result, simulate
+from ordercast.sim.run import PACKETS, Result, simulate
 
 VALID, NOT_SETTLED, FAILED = "VALID", "NOT SETTLED", "FAILED"  # and INVALID and UNKNOWN, as the checkers say
 
@@ -83,9 +83,15 @@ def _run(cell: Cell, seed: int) -> Row:
         "inputs": result.inputs,
         "submissions": options.submissions,
         "virtual_ns": result.virtual_ns,
-        "measures": [] if gauge is None else sorted(gauge.measures().items()),
+        "measures": [] if gauge is None else sorted({**gauge.measures(), **_cost(result)}.items()),
         "counts": sorted(result.counts.items()),
     }
+
+
+def _cost(result: Result) -> dict[str, float]:
+    """What a message costs in packets; a multicast is one. Over the whole run."""
+    submissions = result.options.submissions
+    return {"packets_per_message": result.counts[PACKETS] / submissions} if submissions else {}
 
 
 def _outcome(result: Result) -> str:

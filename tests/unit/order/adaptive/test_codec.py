@@ -7,8 +7,6 @@ WireError comes out of bytes that are not theirs.
 from __future__ import annotations
 
 import os
-import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,8 @@ from ordercast.order.adaptive.codec import (
     distribution_from,
     parse_direct,
 )
-from ordercast.wire.header import Heading, retransmitted
+from ordercast.wire.header import retransmitted
+from tests.simulation.adaptive.fuzz import DECODERS, fuzz
 from tests.unit.wire.vectors import bytes_in, page_of
 
 from ..rings import ONE, THREE, TWO
@@ -71,23 +70,7 @@ def test_packets_in_a_row_are_one_run_and_one_sent_again_is_the_same() -> None:
         parse_direct(broken, 0, len(broken) // 2, merge.heading)
 
 
-def _direct(data: bytes, heading: Heading) -> object:
-    return parse_direct(data, 0, len(data), heading)
-
-
-@pytest.mark.parametrize(
-    ("name", "decode"), [("direct", _direct), ("distribution", _direct), ("mark", decode_mark), ("ask", decode_ask)]
-)
-def test_damaged_packets_are_refused_and_nothing_else_happens(
-    name: str, decode: Callable[[bytes, Heading], object]
-) -> None:
-    rng, heading = random.Random(name), DIRECTS
-    for _ in range(1500):
-        data = bytearray(BYTES[name])
-        for _ in range(rng.randrange(1, 4)):
-            data[rng.randrange(22, len(data))] = rng.randrange(256)
-        cut = bytes(data[: rng.randrange(len(data) + 1)] if rng.random() < 0.3 else data)
-        try:
-            decode(cut, heading)
-        except WireError as error:
-            assert str(error)
+@pytest.mark.parametrize("name", DECODERS)
+def test_damaged_packets_are_refused_and_nothing_else_happens(name: str) -> None:
+    read, refused = fuzz(name, 100_000)
+    assert read and refused

@@ -241,6 +241,23 @@ def test_what_only_my_marks_said_decides_nothing() -> None:
     assert ended(merge, plan_of(0)) == ([], [5], 0)
 
 
+def test_what_marks_said_beyond_a_base_does_not_move_the_gap() -> None:
+    """Found by a swarm (seed 787): distributions below the aru were forgotten, and recovery goes by an earlier one."""
+    found = []
+    for is_known in (False, True):
+        merge = make_merge()
+        distribution = Distribution(1, base_after(1, 1, CONFIG.reach), 2, CONFIG.ahead, (1, 1, 10))
+        merge.take(build_distribution(merge.heading, ONE, distribution, 1, 0, 1), 1)
+        merge.take(packet(5, 1, THREE), 1)
+        merge.discard()
+        if is_known:  # as an exchange does: packets come for which marks have waited
+            for member, last in ((0, 1), (2, 1)):
+                merge.hear(mark(member, 1, last, distribution.base + 40))
+            assert merge.aru >= distribution.base
+        found.append(ended(merge, plan_of(0)))
+    assert found[0] == found[1] == ([], [5], 1)
+
+
 def test_up_to_the_greatest_aru_places_without_packets_are_void() -> None:
     merge = make_merge()
     merge.take(packet(5, 1, THREE, safe=True), 1)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ordercast.order.adaptive.codec import (
     AdaptiveKind,
+    Echo,
     Mark,
     Wish,
     build_distribution,
@@ -26,9 +27,9 @@ MARKS, ASKS, DIRECTS = (
     RING.of_kind(AdaptiveKind.ASK),
     RING.of_kind(AdaptiveKind.DIRECT),
 )
-MARK = Mark(2, 41, 7, 300, 288, 250, 3, True)
+MARK = Mark(2, 41, 7, 300, 288, 250, 3, True, Echo(0, 39, 1_500_000, 87))
 WISHES = (Wish(0, 12, 15), Wish(2, 41, 0))
-DISTRIBUTION = Distribution(1, 16_400, 32, 256, (61, 2, 1))
+DISTRIBUTION = Distribution(1, 16_400, 32, 256, (61, 2, 1), 2)
 
 
 def _header(kind: str, first: str, second: str, third: str) -> list[Group]:
@@ -69,6 +70,7 @@ VECTORS = [
             (8, "base"),
             (2, "block"),
             (2, "ahead"),
+            (2, "next book-keeper"),
             (2, "how many"),
             (6, "weights"),
         ],
@@ -77,7 +79,14 @@ VECTORS = [
         "mark",
         "A mark that another member passes on",
         encode_mark(MARKS, TWO, MARK),
-        [*_header("mark", "next", "aru", "last"), (8, "tick"), (8, "stable"), (4, "waiting"), (1, "bits: behind")],
+        [
+            *_header("mark", "next", "aru", "last"),
+            (8, "tick"),
+            (8, "stable"),
+            (4, "waiting"),
+            (1, "bits: behind, echoes"),
+            (22, "echo: member, tick, delay, spread"),
+        ],
     ),
     Vector(
         "ask",

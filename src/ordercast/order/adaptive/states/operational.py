@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Burst, Effect, SendTo
 from ordercast.model.ids import Instant, ProcessId, Seq, process_text
-from ordercast.model.notes import Occurrence
+from ordercast.model.notes import Distributed, Marked, Occurrence
 from ordercast.order.adaptive.codec import (
     RESTS,
     AdaptiveKind,
@@ -28,10 +28,12 @@ from ordercast.order.adaptive.flow import share_left, somebody_is_behind
 from ordercast.order.adaptive.lookout import Lookout
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
+from ordercast.order.adaptive.office import Office
 from ordercast.order.adaptive.policy import Policy
 from ordercast.order.adaptive.repair import Answers, Repair
-from ordercast.order.adaptive.slots import Distribution, base_after
+from ordercast.order.adaptive.slots import Distribution
 from ordercast.order.adaptive.stats import AdaptiveStats
+from ordercast.order.adaptive.trips import Trips
 from ordercast.order.membership.states import gather
 from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.working import Working
@@ -64,6 +66,7 @@ class Direct(Working):
     voice: Voice
     repair: Repair
     watch: Lookout
+    office: Office
     mark_heading: Heading
     ask_heading: Heading
     noted: set[Occurrence] = field(default_factory=set)  # what happened in this configuration already
@@ -80,6 +83,7 @@ class Direct(Working):
             Voice(own.config, config.rest_ns, max(1, config.window // 8), count, said_at=step.now),
             Repair(own.config.ask_ns, config.token_retransmit_ns, config.backlog_max),
             Lookout(count, ring.index, step.now),
+            Office(own.config, own.policy, Trips(count, ring.index) if own.config.policy == "steady" else None),
             ring.heading.of_kind(AdaptiveKind.MARK),
             ring.heading.of_kind(AdaptiveKind.ASK),
         )
@@ -108,6 +112,8 @@ class Direct(Working):
         is_direct = step.facts.installed.members[mark.originator] == transmitter
         if is_new:
             self._lives(mark.originator, is_direct, step)
+            if is_direct and self.office.trips is not None:
+                self.office.trips.heard(mark, step.now)
         self.repair.spoken(mark.originator, mark.tick, is_third=not is_direct)
 
     def _lives(self, member: int, is_direct: bool, step: Step) -> None:
@@ -259,6 +265,8 @@ class Direct(Working):
         if merge.is_moved:
             merge.is_moved, voice.is_due = False, True
             self.own.stats.distributions += 1
+            newest, ring = merge.line.newest, step.facts.installed
+            step.note(Distributed(ring.id, newest.number, newest.base, ring.members[newest.keeper], newest.weights))
             self.occurred(Occurrence.DISTRIBUTION_ADOPTED, step)
         if len(merge.streams) < self.own.config.gather_acks:
             voice.is_due = voice.is_due or voice.owes_acknowledgement(merge)
@@ -274,10 +282,16 @@ class Direct(Working):
             step.effects.append(Broadcast([(packet, len(packet))]))
             voice.said(merge, now, is_behind=step.facts.is_behind)
             self.own.stats.marks += 1
+            if step.facts.verbose:
+                told = voice.tick, merge.known(merge.me), merge.aru, merge.safe, voice.waiting
+                step.note(Marked(step.facts.installed.id, *told))
 
     def _next_mark(self, merge: Merge, step: Step) -> bytes:
         facts = step.facts
         mark = self.voice.mark(merge, facts.outbox.packets(), is_behind=facts.is_behind)
+        if (trips := self.office.trips) is not None:
+            mark = mark._replace(echo=trips.echo(step.now))
+            trips.said(mark.tick, step.now)
         return encode_mark(self.mark_heading, facts.me, mark)
 
     def _arm(self, facts: Facts) -> None:
@@ -352,25 +366,20 @@ class Direct(Working):
     # Adaptation
 
     def _adapt(self, step: Step) -> None:
-        facts = step.facts
-        merge = merge_of(facts)
+        merge = merge_of(step.facts)
         step.arm(Timer.ADAPT, self.own.config.adapt_ns)
-        newest = merge.line.newest
-        if not merge.me and merge.aru >= newest.base - 1:
-            waiting = [stream.mark.waiting if stream.mark is not None else 0 for stream in merge.streams]
-            waiting[merge.me] = self.voice.waiting
-            weights = self.own.policy.wanted(facts.installed.members, waiting, newest.weights, step.now)
-            place = merge.next_place()
-            if weights is not None and place <= merge.limit:
-                self._announce_weights(merge, weights, Seq(place), step)
+        waiting = [stream.mark.waiting if stream.mark is not None else 0 for stream in merge.streams]
+        waiting[merge.me] = self.voice.waiting
+        distribution = self.office.due(merge, waiting, step.now)
+        if distribution is not None:
+            self._announce_distribution(merge, distribution, step)
         self.own.policy.look()
 
-    def _announce_weights(self, merge: Merge, weights: tuple[int, ...], place: Seq, step: Step) -> None:
-        newest, config, me = merge.line.newest, self.own.config, step.facts.me
-        base = base_after(place, newest.base, config.reach)
-        distribution = Distribution(newest.number + 1, base, config.block, config.ahead, weights)
-        aru, number = merge.aru, merge.streams[merge.me].last + 1
-        run = build_distribution(merge.heading, me, distribution, place, aru, number)
+    def _announce_distribution(self, merge: Merge, distribution: Distribution, step: Step) -> None:
+        if distribution.keeper != merge.me:
+            self.occurred(Occurrence.OFFICE_HANDED_OVER, step)
+        place, aru, number = Seq(merge.next_place()), merge.aru, merge.streams[merge.me].last + 1
+        run = build_distribution(merge.heading, step.facts.me, distribution, place, aru, number)
         merge.sent(run)
         step.effects.append(Broadcast([run.burst()]))
         self.voice.sent(aru, step.now)

@@ -1,0 +1,34 @@
+"""The book-keeper's work: when a distribution is announced, which one, and who announces the next. (Paper, 6.1)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ordercast.model.ids import Instant
+from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.adaptive.merge import Merge
+from ordercast.order.adaptive.policy import Policy
+from ordercast.order.adaptive.slots import Distribution, base_after
+from ordercast.order.adaptive.trips import Trips
+
+
+@dataclass(slots=True)
+class Office:
+    config: AdaptiveConfig
+    policy: Policy
+    trips: Trips | None  # policy "steady": by them the office moves
+
+    def due(self, merge: Merge, waiting: Sequence[int], now: Instant) -> Distribution | None:
+        """Return what this process should announce now. Only when everybody has moved to the last distribution."""
+        newest, place = merge.line.newest, merge.next_place()
+        if merge.me != newest.keeper or merge.aru < newest.base - 1:
+            return None
+        weights = self.policy.wanted(merge.ring.members, waiting, newest.weights, now)
+        keeper = newest.keeper if self.trips is None else self.trips.steadiest(newest.keeper)
+        if weights is None and keeper != newest.keeper and self.policy.may_announce(now):
+            weights = newest.weights
+        if weights is None or place > merge.limit:
+            return None
+        base = base_after(place, newest.base, self.config.reach)
+        return Distribution(newest.number + 1, base, self.config.block, self.config.ahead, weights, keeper)
