@@ -24,6 +24,7 @@ class Want:
     progress: tuple[int, int]  # what was here when it was noticed: if that changes, something came
     due: Instant
     delay: int
+    since: Instant
 
 
 class Pending(NamedTuple):
@@ -69,7 +70,7 @@ class Repair:
             progress = stream.last, merge.frontiers[member]
             want = self.wants.get(member)
             if want is None or want.progress != progress:
-                self.wants[member] = Want(progress, Instant(now + self.ask_ns), self.ask_ns)
+                self.wants[member] = Want(progress, Instant(now + self.ask_ns), self.ask_ns, now)
 
     def due_wishes(self, merge: Merge, now: Instant) -> list[Wish]:
         """Return what is to be asked for now."""
