@@ -174,10 +174,9 @@ class AdaptiveNode(Frame):
             if not merge.heading.is_of(data, start):
                 raise WireError("another cluster's packet")
             run, number = parse_direct(data, start, size, merge.heading)
-            if aru_in(run) >= run.seq:
-                raise WireError("a packet that acknowledges its own place")
+            aru = aru_in(run)
             is_new = merge.take(run, number)
-            merge.hear_aru(merge.heading.places[run.originator], aru_in(run))
+            merge.hear_aru(merge.heading.places[run.originator], aru)
             if isinstance(state, Direct):
                 state.on_direct(run, number, transmitter, step, is_new=is_new)
             return run.count
