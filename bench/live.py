@@ -95,7 +95,9 @@ class Outcome:
 class Nodes:
     """The processes of one case, told what to do line by line."""
 
-    def __init__(self, hosts: Hosts, case: Case, seconds: float, python: str, folder: Path) -> None:
+    def __init__(
+        self, hosts: Hosts, case: Case, seconds: float, python: str, folder: Path, script: str = "live_node.py"
+    ) -> None:
         self.programs: list[subprocess.Popen[str]] = []
         senders = range(case.first, case.first + (case.senders or case.nodes))
         for host in hosts[: case.nodes]:
@@ -120,7 +122,7 @@ class Nodes:
                 **({"share": case.share} if case.share else {}),
             }
             program = host.run(
-                [python, str(ROOT / "bench" / "live_node.py")],
+                [python, str(ROOT / "bench" / script)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -152,9 +154,9 @@ class Nodes:
 
 
 @contextmanager
-def nodes_of(hosts: Hosts, case: Case, seconds: float, python: str) -> Iterator[Nodes]:
+def nodes_of(hosts: Hosts, case: Case, seconds: float, python: str, script: str = "live_node.py") -> Iterator[Nodes]:
     folder = Path(tempfile.mkdtemp(prefix="ordercast-bench-"))
-    nodes = Nodes(hosts, case, seconds, python, folder)
+    nodes = Nodes(hosts, case, seconds, python, folder, script)
     try:
         yield nodes
     finally:
