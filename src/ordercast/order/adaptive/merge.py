@@ -46,6 +46,7 @@ class Merge:
     aru: Seq = NO_SEQ
     delivered: Seq = NO_SEQ
     safe: Place = 0  # all members know everything up to here
+    discarded: Place = 0  # packets up to here are forgotten
     highest: Place = 0  # the highest place of a packet
     asked_safe: Place = 0  # the highest place up to the aru of a packet that asks for safe delivery
     is_moved: bool = False  # a distribution was learnt, and nobody told that this process moved
@@ -279,8 +280,10 @@ class Merge:
     def discard(self) -> None:
         """Forget packets that all members have and that are delivered here."""
         through = min(self.safe, self.delivered)
-        for stream in self.streams:
-            stream.discard(through)
+        if through > self.discarded:
+            self.discarded = through
+            for stream in self.streams:
+                stream.discard(through)
 
     # The end of the configuration
 

@@ -132,17 +132,17 @@ class AdaptiveNode(Frame):
 
     def _take_own(self, data: bytes, start: int, size: int, step: Step) -> int:
         """Read packets in a row; return how many."""
-        end = min(len(data), start + size)
         state, facts = self._state, step.facts
+        ring = data[start + RING.start : min(start + RING.stop, start + size)]
         try:
-            if isinstance(state, Recovery) and data[start:end][RING] == state.ring.heading.digest:
-                self._keep_early(data[start:end], step)
-            elif data[start:end][RING] != facts.installed.heading.digest:
-                self._foreign(data[start:end], step)
+            if isinstance(state, Recovery) and ring == state.ring.heading.digest:
+                self._keep_early(data[start : start + size], step)
+            elif ring != facts.installed.heading.digest:
+                self._foreign(data[start : start + size], step)
             elif self._takes(step):
                 return self._take_installed(data, start, size, step)
         except WireError as error:
-            self._refuse(data[start:end], error, step)
+            self._refuse(data[start : start + size], error, step)
         return 1
 
     def _refuse(self, packet: bytes, error: WireError, step: Step) -> None:
@@ -160,13 +160,11 @@ class AdaptiveNode(Frame):
     def _takes(self, step: Step) -> bool:
         """Whether packets of the installed configuration are taken: not once this process has written on a Commit token
         what it has, or promised to deliver no more and no less."""
-        is_gathering = isinstance(self._state, Gather) and not step.facts.is_frozen
-        return is_gathering or self._state.name == moves.OPERATIONAL
+        return isinstance(self._state, Direct) or (isinstance(self._state, Gather) and not step.facts.is_frozen)
 
     def _take_installed(self, data: bytes, start: int, size: int, step: Step) -> int:
         """Take packets of the installed configuration."""
         merge, state = merge_of(step.facts), self._state
-        end = min(len(data), start + size)
         kind, transmitter = data[start + KIND_AT], transmitter_of(data, start)
         if transmitter not in merge.heading.places:
             raise WireError("from one who is no member")
@@ -180,7 +178,7 @@ class AdaptiveNode(Frame):
             if isinstance(state, Direct):
                 state.on_direct(run, number, transmitter, step, is_new=is_new)
             return run.count
-        packet = data[start:end]
+        packet = data[start : start + size]
         kind_of(packet, step.facts.cluster)
         if kind == AdaptiveKind.MARK:
             mark = decode_mark(packet, merge.heading)

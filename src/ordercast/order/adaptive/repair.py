@@ -53,13 +53,18 @@ class Repair:
     _recent: dict[tuple[int, int], Instant] = field(default_factory=dict)  # when packets were last sent again
 
     def deadline(self) -> Instant | None:
+        if not self.wants and not self.pending:
+            return None
         due = [want.due for want in self.wants.values()]
         due += [pending.due for pending in self.pending.values()]
         return min(due, default=None)
 
     def review(self, merge: Merge, now: Instant) -> None:
         """Notice what is missing, and what came."""
-        if merge.highest <= merge.aru and all(stream.high == stream.last for stream in merge.streams):
+        is_whole = merge.highest <= merge.aru
+        for stream in merge.streams if is_whole else ():
+            is_whole = is_whole and stream.high == stream.last
+        if is_whole:
             self.wants.clear()
             return
         for member, stream in enumerate(merge.streams):

@@ -211,7 +211,7 @@ class Direct(Working):
         bursts: list[Burst] = []
         before, aru = merge.streams[merge.me].last, merge.aru
         while outbox:
-            allowed = share_left(merge, facts.config.window, facts.config.backlog_max)
+            allowed = share_left(merge, facts.config.window, facts.config.backlog_max, outbox.packets())
             place = merge.next_place()
             if not allowed or place > merge.limit:
                 self.occurred(Occurrence.HELD_BY_REACH if allowed else Occurrence.HELD_BY_WINDOW, step)
@@ -281,12 +281,12 @@ class Direct(Working):
         return encode_mark(self.mark_heading, facts.me, mark)
 
     def _arm(self, facts: Facts) -> None:
-        facts.timers.arm(Timer.MARK, self.voice.deadline())
-        due = self.repair.deadline()
-        if due is None:
-            facts.timers.cancel(Timer.ASK)
-        else:
-            facts.timers.arm(Timer.ASK, due)
+        timers, due = facts.timers, self.repair.deadline()
+        timers.arm(Timer.MARK, self.voice.deadline())
+        if due is not None:
+            timers.arm(Timer.ASK, due)
+        elif timers.is_armed(Timer.ASK):
+            timers.cancel(Timer.ASK)
 
     # Repair
 
