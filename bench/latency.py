@@ -19,7 +19,7 @@ from statistics import median
 from rig.hosts import Hosts, why_not
 
 from bench import corosync_peer
-from bench.live import Case, Nodes, answers_of, nodes_of, outcome_of
+from bench.live import Case, Nodes, answers_of, failure_and_heal, idle_cores, nodes_of, outcome_of
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output
 
@@ -130,6 +130,8 @@ def main() -> int:
         is_sound &= all(figures.is_same_order for row in chosen for figures in row.by_engine.values())
         if not options.only and not options.sweep:
             document[f"corosync {nodes}"] = _corosync(nodes, options.seconds)
+    if not options.only and not options.sweep and not options.loss:
+        document["changes"] = _changes(options.rounds)
     if options.json is not None:
         options.json.write_text(json.dumps(document, indent=1), encoding="utf-8")
     return 0 if is_sound else 1
@@ -142,6 +144,21 @@ def _measure(chosen: Sequence[Row], nodes: int, options: argparse.Namespace) -> 
             for row in chosen:
                 for engine in ENGINES:
                     row.run(engine, hosts, options.seconds)
+
+
+def _changes(rounds: int) -> dict[str, dict[str, list[float]]]:
+    """Idle nodes, and the time from a death and from a heal to the new view, of four."""
+    found: dict[str, dict[str, list[float]]] = {engine: {} for engine in ENGINES}
+    with Hosts(4) as hosts:
+        for _ in range(rounds):
+            for engine in ENGINES:
+                told = {"idle_cores": idle_cores(hosts, sys.executable, engine=engine)}
+                told |= failure_and_heal(hosts, sys.executable, engine)
+                for name, value in told.items():
+                    found[engine].setdefault(name, []).append(value)
+    for engine, each in found.items():
+        print(f"{engine}: {', '.join(f'{name} {median(values):.3f}' for name, values in each.items())}")
+    return found
 
 
 def _corosync(nodes: int, seconds: float) -> list[dict[str, object]]:

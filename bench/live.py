@@ -215,10 +215,10 @@ def outcome_of(case: Case, answers: list[dict[str, Any]]) -> Outcome:
 # View changes
 
 
-def failure_and_heal(hosts: Hosts, python: str) -> dict[str, float]:
+def failure_and_heal(hosts: Hosts, python: str, engine: str = "ring") -> dict[str, float]:
     """Seconds from kill -9 to the new view at the last of the others, and from heal to the merged view."""
     hosts.segmentation(True)
-    case = Case(nodes=4, rate=400.0)
+    case = Case(nodes=4, rate=400.0, engine=engine)
     with nodes_of(hosts, case, 3600.0, python) as nodes:
         nodes.hear()
         nodes.say("watch")
@@ -267,8 +267,8 @@ def false_alarms(hosts: Hosts, python: str, minutes: float) -> list[str]:
     ]
 
 
-def idle_cores(hosts: Hosts, python: str, seconds: float = 5.0) -> float:
-    with nodes_of(hosts, Case(), 3600.0, python) as nodes:
+def idle_cores(hosts: Hosts, python: str, seconds: float = 5.0, engine: str = "ring") -> float:
+    with nodes_of(hosts, Case(engine=engine), 3600.0, python) as nodes:
         nodes.hear()
         time.sleep(1.0)
         before = sum(cpu_seconds(program.pid) for program in nodes.programs)

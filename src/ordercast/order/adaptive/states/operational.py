@@ -77,7 +77,7 @@ class Direct(Working):
         count = len(ring.members)
         state = cls(
             own,
-            Voice(own.config, config.rest_ns, max(1, config.window // 8), count, said_at=step.now),
+            Voice(own.config, config.rest_ns, max(1, config.window // max(8, 2 * count)), count, said_at=step.now),
             Repair(own.config.ask_ns, config.token_retransmit_ns, config.backlog_max),
             Lookout(count, ring.index, step.now),
             ring.heading.of_kind(AdaptiveKind.MARK),
