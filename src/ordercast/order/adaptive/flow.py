@@ -8,18 +8,27 @@ LEAST = 16  # packets that everybody may have on their way
 PART = 4  # a good burst has this part of a share; so much of the window is acknowledged soon
 
 
-def share_left(merge: Merge, window: int, backlog_max: int, wanted: int = 1) -> int:
-    """A share of the window by weight, less what is not known to be everywhere; and no more than all may keep.
+def share_left(merge: Merge, window: int, backlog_max: int) -> int:
+    """A share of the window by weight, less what is not known to be everywhere; and no more than all may keep."""
+    mine, held = merge.streams[merge.me].count, sum([stream.count for stream in merge.streams])
+    return max(0, min(_share(merge, window) - mine, backlog_max - held))
 
-    Few large bursts cost less than many small ones. So nothing may be sent as long as what is left is little beside
-    what is wanted, or so much is on its way that all will acknowledge it soon, and what is wanted is little."""
+
+def burst_left(merge: Merge, window: int, backlog_max: int, wanted: int) -> int:
+    """How many packets may go out now. Few large bursts cost less than many small ones, so none may as long as what is
+    left is little beside what is wanted, or what is wanted is little and so much is on its way that all will soon
+    acknowledge it."""
+    left, mine = share_left(merge, window, backlog_max), merge.streams[merge.me].count
+    good = min(merge.line.newest.block, _share(merge, window) // PART)
+    if not mine or (wanted >= good and left >= good):
+        return left
+    is_crowded = mine >= good and sum([stream.count for stream in merge.streams]) >= window // PART
+    return left if left >= wanted and not is_crowded else 0
+
+
+def _share(merge: Merge, window: int) -> int:
     newest = merge.line.newest
-    share = max(LEAST, window * newest.weights[merge.me] // newest.period)
-    mine, all_held = merge.streams[merge.me].count, sum([stream.count for stream in merge.streams])
-    left, good = min(share - mine, backlog_max - all_held), min(newest.block, share // PART)
-    is_crowded = all_held >= window // PART and mine >= good
-    is_worth = left >= min(wanted, good) and (wanted >= good or not is_crowded)
-    return max(0, left) if is_worth or not mine else 0
+    return max(LEAST, window * newest.weights[merge.me] // newest.period)
 
 
 def somebody_is_behind(merge: Merge) -> bool:

@@ -84,7 +84,7 @@ class Repair:
             if want is None or want.progress != progress:
                 self._ended(want, now)
                 delay = self.ask_ns if stream.high > stream.last else self._patience()
-                self.wants[member] = Want(progress, Instant(now + delay), self.ask_ns, now)
+                self.wants[member] = Want(progress, Instant(now + delay), delay, now)
 
     def _ended(self, want: Want | None, now: Instant) -> None:
         """Learn how long one waits for the word of another."""
@@ -125,10 +125,11 @@ class Repair:
 
     def asked(self, asker: int, wish: Wish, merge: Merge, now: Instant) -> None:
         """Somebody else's stream is asked for: wait whether others answer."""
-        at = Instant(now + (merge.me - wish.originator) % len(merge.streams) * self.ask_ns)
+        turn = (merge.me - wish.originator) % len(merge.streams)
         if not wish.last:
-            self._wait(asker, wish.originator, A_MARK, at, wish.first)
+            self._wait(asker, wish.originator, A_MARK, Instant(now + turn * self._patience()), wish.first)
             return
+        at = Instant(now + turn * self.ask_ns)
         for number in self.unanswered(wish, now):
             if merge.streams[wish.originator].has(number):
                 self._wait(asker, wish.originator, number, at, 0)

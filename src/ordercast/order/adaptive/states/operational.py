@@ -24,7 +24,7 @@ from ordercast.order.adaptive.codec import (
     encode_mark,
 )
 from ordercast.order.adaptive.config import AdaptiveConfig
-from ordercast.order.adaptive.flow import share_left, somebody_is_behind
+from ordercast.order.adaptive.flow import burst_left, somebody_is_behind
 from ordercast.order.adaptive.lookout import Lookout
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
@@ -211,7 +211,7 @@ class Direct(Working):
         bursts: list[Burst] = []
         before, aru = merge.streams[merge.me].last, merge.aru
         while outbox:
-            allowed = share_left(merge, facts.config.window, facts.config.backlog_max, outbox.packets())
+            allowed = burst_left(merge, facts.config.window, facts.config.backlog_max, outbox.packets())
             place = merge.next_place()
             if not allowed or place > merge.limit:
                 self.occurred(Occurrence.HELD_BY_REACH if allowed else Occurrence.HELD_BY_WINDOW, step)
