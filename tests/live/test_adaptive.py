@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from rig import Hosts, why_not
-from rig.cluster import LiveCluster
+from rig.cluster import AlarmSeen, LiveCluster
+from rig.hosts import Host
 
 import ordercast
 from ordercast.checker import Outcome
@@ -16,6 +19,14 @@ from tests.live.local_daemons import daemons, live
 
 needs_hosts = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 VOTERS = Majority({"a@n1": 1, "b@n2": 1})
+
+
+def _wait_for_alarm(cluster: LiveCluster, host: Host, is_it: Callable[[AlarmSeen], bool], what: str) -> None:
+    cluster.wait(lambda: any(map(is_it, cluster.lives[host].alarms)), what)
+
+
+def _is_about(node: int, word: str, alarm: AlarmSeen) -> bool:
+    return alarm.about == node and word in alarm.text
 
 
 @needs_hosts
@@ -44,16 +55,8 @@ def test_nodes_with_other_places_or_another_engine_stay_apart_and_are_named(tmp_
         cluster.start(*hosts[:2])
         cluster.start(hosts[2], adaptive={"block": 16})
         cluster.start(hosts[3], engine="ring")
-        for host, other, word in (
-            (hosts[0], 3, "adaptive.block"),
-            (hosts[2], 1, "adaptive.block"),
-            (hosts[0], 4, "'ring'"),
-        ):
-            alarms = cluster.lives[host].alarms
-            cluster.wait(
-                lambda alarms=alarms, other=other, word=word: any(a.about == other and word in a.text for a in alarms),
-                f"n{host.number} is told of n{other}",
-            )
+        for host, other, word in ((0, 3, "adaptive.block"), (2, 1, "adaptive.block"), (0, 4, "'ring'")):
+            _wait_for_alarm(cluster, hosts[host], partial(_is_about, other, word), f"n{host + 1} is told of n{other}")
         cluster.wait_for_view(hosts[:2])
         for host in hosts[2:]:
             cluster.wait_for_view([host])
@@ -67,8 +70,8 @@ def test_a_network_that_fails_changes_no_view(tmp_path: Path) -> None:
         cluster.wait_for_more(100)
         views = {host: len(cluster.lives[host].views) for host in hosts}
         hosts.cut(hosts, hosts, network=1)
-        for life in cluster.lives.values():
-            cluster.wait(lambda life=life: any(alarm.network == 1 for alarm in life.alarms), "the network is missed")
+        for host in hosts:
+            _wait_for_alarm(cluster, host, lambda alarm: alarm.network == 1, "the network is missed")
         cluster.wait_for_more(100)
         hosts.heal(1)
         assert views == {host: len(cluster.lives[host].views) for host in hosts}

@@ -70,8 +70,8 @@ class Repair:
         for stream in merge.streams if is_whole else ():
             is_whole = is_whole and stream.high == stream.last
         if is_whole:
-            for want in self.wants.values():
-                self._ended(want, now)
+            for ended in self.wants.values():
+                self._ended(ended, now)
             self.wants.clear()
             return
         for member, stream in enumerate(merge.streams):

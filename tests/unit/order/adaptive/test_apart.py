@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -55,10 +56,12 @@ def test_who_has_the_same_places_is_taken_in() -> None:
     assert node.state_name == "Gather"
 
 
-@pytest.mark.parametrize(("key", "value"), [("block", 8), ("period", 48), ("reach", 99_999)])
-def test_who_has_others_stays_apart_and_is_named_once(key: str, value: int) -> None:
+@pytest.mark.parametrize(
+    ("key", "value"), [("block", {"block": 8}), ("period", {"period": 48}), ("reach", {"reach": 99_999})]
+)
+def test_who_has_others_stays_apart_and_is_named_once(key: str, value: dict[str, Any]) -> None:
     node = alone()
-    theirs = announced(node, tuple(replace(SIM_ADAPTIVE, **{key: value}).settings.values()))
+    theirs = announced(node, tuple(replace(SIM_ADAPTIVE, **value).settings.values()))
     (alarm,) = [alarm for _ in range(3) for alarm in given(node, theirs)]
     assert (alarm.kind, alarm.process) == (AlarmKind.CONFIGURATION_MISMATCH, OTHER)
     assert "n2" in alarm.text and f" adaptive.{key} " in alarm.text
