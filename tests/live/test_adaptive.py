@@ -55,8 +55,8 @@ def test_nodes_with_other_places_or_another_engine_stay_apart_and_are_named(tmp_
         cluster.start(*hosts[:2])
         cluster.start(hosts[2], adaptive={"block": 16})
         cluster.start(hosts[3], engine="ring")
-        for host, other, word in ((0, 3, "adaptive.block"), (2, 1, "adaptive.block"), (0, 4, "'ring'")):
-            _wait_for_alarm(cluster, hosts[host], partial(_is_about, other, word), f"n{host + 1} is told of n{other}")
+        for at, other, word in ((0, 3, "adaptive.block"), (2, 1, "adaptive.block"), (0, 4, "'ring'")):
+            _wait_for_alarm(cluster, hosts[at], partial(_is_about, other, word), f"n{at + 1} is told of n{other}")
         cluster.wait_for_view(hosts[:2])
         for host in hosts[2:]:
             cluster.wait_for_view([host])

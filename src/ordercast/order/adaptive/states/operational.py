@@ -28,7 +28,7 @@ from ordercast.order.adaptive.flow import burst_left, somebody_is_behind
 from ordercast.order.adaptive.lookout import Lookout
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
-from ordercast.order.adaptive.policy import Policy
+from ordercast.order.adaptive.policy import LOOKS, Policy
 from ordercast.order.adaptive.repair import Answers, Repair
 from ordercast.order.adaptive.slots import Distribution, base_after
 from ordercast.order.adaptive.stats import AdaptiveStats
@@ -66,6 +66,7 @@ class Direct(Working):
     watch: Lookout
     mark_heading: Heading
     ask_heading: Heading
+    is_dozing: bool = False  # nobody sends: the policy looks seldom
     noted: set[Occurrence] = field(default_factory=set)  # what happened in this configuration already
 
     @classmethod
@@ -103,6 +104,7 @@ class Direct(Working):
             self._lives(member, run.originator == transmitter, step)
             self.voice.received += run.count
             self.own.policy.sent(run.originator, run.count)
+            self._awake(step)
 
     def on_mark(self, mark: Mark, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
         is_direct = step.facts.installed.members[mark.originator] == transmitter
@@ -227,6 +229,7 @@ class Direct(Working):
         sent = merge.streams[merge.me].last - before
         facts.stats.packets_sent += sent
         self.own.policy.sent(facts.me, sent)
+        self._awake(step)
         if bursts and len(merge.streams) > 1:
             step.effects.append(Broadcast(bursts))
             self.voice.sent(aru, step.now)
@@ -354,7 +357,8 @@ class Direct(Working):
     def _adapt(self, step: Step) -> None:
         facts = step.facts
         merge = merge_of(facts)
-        step.arm(Timer.ADAPT, self.own.config.adapt_ns)
+        self.is_dozing = self.own.policy.is_idle
+        step.arm(Timer.ADAPT, self.own.config.adapt_ns * (LOOKS if self.is_dozing else 1))
         newest = merge.line.newest
         if not merge.me and merge.aru >= newest.base - 1:
             waiting = [stream.mark.waiting if stream.mark is not None else 0 for stream in merge.streams]
@@ -364,6 +368,11 @@ class Direct(Working):
             if weights is not None and place <= merge.limit:
                 self._announce_weights(merge, weights, Seq(place), step)
         self.own.policy.look()
+
+    def _awake(self, step: Step) -> None:
+        if self.is_dozing:
+            self.is_dozing = False
+            step.arm(Timer.ADAPT, self.own.config.adapt_ns)
 
     def _announce_weights(self, merge: Merge, weights: tuple[int, ...], place: Seq, step: Step) -> None:
         newest, config, me = merge.line.newest, self.own.config, step.facts.me
