@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .PHONY: demo test test-long check format setup swarm chaos chaos-replicated enlist bench-core bench-memory bench-live bench-clients \
-	bench-model bench-networks bench-gateways bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
+	bench-model bench-links bench-networks bench-gateways bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged, and a report
 	@sh packaging/bring-java.sh
@@ -69,6 +69,10 @@ bench-streaming: $(READY)  ## Spark and groups: rows a second through source and
 
 bench-model: $(READY)  ## the paper's model of rotation time and latency against the simulator
 	$(BIN)/python bench/model.py
+
+bench-links: $(READY)  ## links against TCP on simulated paths: the paper's Table 4.2 and Figure 4.5
+	$(BIN)/python -m bench.links
+	$(BIN)/python -m bench.links_shares
 
 bench-networks: $(READY)  ## redundant networks: cost of the layer, the paper's figures, live on limited bridges (root); ARGS=--quick
 	$(BIN)/python -m bench.networks --json bench-networks.json $(ARGS)

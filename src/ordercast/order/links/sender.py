@@ -1,0 +1,165 @@
+"""The sending half of a link (Figure 4.1 of the paper): what waits, what was sent and is not acknowledged, what is to
+be sent again.
+
+Packets sent again pass a full window, never the rate. When the last packet is not acknowledged in time the other side
+is told of it: nothing else would show that the tail is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ordercast.model.errors import WireError
+from ordercast.model.ids import Instant
+from ordercast.order.links.codec import LINK_HEAD_SIZE, Ranges
+from ordercast.order.links.config import LinkConfig
+from ordercast.order.links.packing import Body, Packer
+from ordercast.order.links.receiver import NEVER
+from ordercast.order.links.regulator import Regulator
+from ordercast.order.links.round_trip import RoundTrip
+
+
+@dataclass(slots=True)
+class _Unacknowledged:
+    body: Body
+    sent_at: Instant  # the last time
+    asked: int = 0
+
+
+class LinkSender:
+    """Numbers bodies and keeps each until it is acknowledged."""
+
+    def __init__(self, config: LinkConfig, path: RoundTrip, regulator: Regulator, now: Instant) -> None:
+        self._config = config
+        self._path = path
+        self.regulator = regulator
+        self.packer = Packer(config.body_max, config.payload_max)
+        self.high = 0  # the number given last
+        self.aru = 0  # acknowledged up to here
+        self.resent = 0
+        self.is_hopeless = False  # a packet was asked for as often as may be
+        self.moved_at = now  # when something was acknowledged, or began to wait for it
+        self.tail_due = NEVER
+        self._tail_wait = config.tail_ns
+        self._arrived = 0  # packets that the other side said it has
+        self._store: dict[int, _Unacknowledged] = {}
+        self._resend: dict[int, None] = {}  # numbers, in the order in which they were asked for
+        self._ready_at = NEVER  # when the rate lets the next packet go
+        self._carry_at = NEVER  # an empty packet is numbered then, for the sake of its rider
+        self._must_carry = False  # as soon as window and rate allow it
+        self._overhead = LINK_HEAD_SIZE + config.rider_size
+
+    @property
+    def under_way(self) -> int:
+        """Packets that were sent and, as far as is known, have not come."""
+        return self.high - self._arrived
+
+    @property
+    def kept(self) -> int:
+        """Packets that are not acknowledged."""
+        return len(self._store)
+
+    @property
+    def next_deadline(self) -> Instant:
+        return min(self.tail_due, self._ready_at, self._carry_at)
+
+    def carry(self, by: Instant) -> None:
+        """Send a numbered packet by then, an empty one if there is no other."""
+        self._carry_at = min(self._carry_at, by)
+
+    # What the other side says
+
+    def check(self, aru: int, beyond: int) -> None:
+        """Raise a WireError when packets are acknowledged that were never sent."""
+        if aru + beyond > self.high:
+            raise WireError(f"packet {aru + beyond} is acknowledged, and {self.high} was the last")
+
+    def acknowledge(self, aru: int, beyond: int, round_trip: int, now: Instant) -> None:
+        """Forget what came. An acknowledgement that was overtaken by a later one says nothing new."""
+        if aru + beyond > self._arrived:
+            self.regulator.acknowledged(aru + beyond - self._arrived, round_trip, now)
+            self._arrived = aru + beyond
+        if aru <= self.aru:
+            return
+        for number in range(self.aru + 1, aru + 1):
+            del self._store[number]
+            self._resend.pop(number, None)
+        self.aru, self.moved_at = aru, now
+        self._tail_wait = self._config.tail_ns
+        if not self._store:
+            self.tail_due = NEVER
+
+    def ask(self, ranges: Ranges, now: Instant) -> None:
+        """Send again what is missing there. A packet that went out less than a round trip ago cannot be meant, nor one
+        that is forgotten."""
+        trip = self._path.least * 7 // 8
+        for first, last in ranges:
+            for number in range(max(first, self.aru + 1), last + 1):
+                packet = self._store[number]
+                if now - packet.sent_at >= trip and number not in self._resend:
+                    self._ask_one(number, packet, now)
+
+    def _ask_one(self, number: int, packet: _Unacknowledged, now: Instant) -> None:
+        packet.asked += 1
+        limit = self._config.nacks_max
+        if limit and packet.asked >= limit:
+            self.is_hopeless = True
+        self._resend[number] = None
+        self.regulator.lost(packet.sent_at, now)
+
+    # What leaves
+
+    def packets(self, now: Instant) -> Iterator[tuple[int, Body]]:
+        """Iterate over what leaves now, with its number: what was asked for, then what is new."""
+        self._ready_at = NEVER
+        if self._carry_at <= now:
+            self._carry_at, self._must_carry = NEVER, True
+        while self._resend:
+            number = next(iter(self._resend))
+            packet = self._store[number]
+            if not self._may_leave(len(packet.body[0]), now):
+                return
+            del self._resend[number]
+            packet.sent_at = now
+            self.resent += 1
+            yield number, packet.body
+        while (self.packer or self._must_carry) and self._may_send_new(now):
+            body = self.packer.take() if self.packer else (b"", False)
+            yield self._number(body, now), body
+
+    def _may_send_new(self, now: Instant) -> bool:
+        has_room = len(self._store) < self._config.window and self.regulator.has_room(self.under_way)
+        return has_room and self._may_leave(self._config.body_max, now, is_measured=False)
+
+    def _number(self, body: Body, now: Instant) -> int:
+        if not self._store:
+            self.moved_at = now
+        self.high += 1
+        self._store[self.high] = _Unacknowledged(body, now)
+        self.regulator.left(len(body[0]) + self._overhead, now)
+        self._carry_at, self._must_carry = NEVER, False
+        self._tail_wait = self._config.tail_ns
+        self.tail_due = Instant(now + self._tail_wait)
+        return self.high
+
+    def _may_leave(self, size: int, now: Instant, is_measured: bool = True) -> bool:
+        """Whether the rate lets a packet go now; if so and its size is known, it has gone."""
+        ready_at = self.regulator.ready_at(size + self._overhead, now)
+        if ready_at > now:
+            self._ready_at = ready_at
+            return False
+        if is_measured:
+            self.regulator.left(size + self._overhead, now)
+        return True
+
+    def probed(self, now: Instant) -> None:
+        """The other side was told of the last packet; it will be again, later each time."""
+        self._tail_wait = min(2 * self._tail_wait, self._config.tail_max_ns)
+        self.tail_due = Instant(now + self._tail_wait)
+
+    def check_invariants(self) -> None:
+        assert list(self._store) == list(range(self.aru + 1, self.high + 1)), "what is not acknowledged is kept"
+        assert all(number in self._store for number in self._resend), "what is sent again is kept"
+        assert not self._store or self.tail_due != NEVER, "the tail will be announced"
+        assert len(self._store) <= self._config.window, "no more is under way than the window allows"
