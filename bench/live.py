@@ -95,7 +95,9 @@ class Outcome:
 class Nodes:
     """The processes of one case, told what to do line by line."""
 
-    def __init__(self, hosts: Hosts, case: Case, seconds: float, python: str, folder: Path) -> None:
+    def __init__(
+        self, hosts: Hosts, case: Case, seconds: float, python: str, folder: Path, script: str = "live_node.py"
+    ) -> None:
         self.programs: list[subprocess.Popen[str]] = []
         senders = range(case.first, case.first + (case.senders or case.nodes))
         for host in hosts[: case.nodes]:
@@ -120,7 +122,7 @@ class Nodes:
                 **({"share": case.share} if case.share else {}),
             }
             program = host.run(
-                [python, str(ROOT / "bench" / "live_node.py")],
+                [python, str(ROOT / "bench" / script)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -152,9 +154,9 @@ class Nodes:
 
 
 @contextmanager
-def nodes_of(hosts: Hosts, case: Case, seconds: float, python: str) -> Iterator[Nodes]:
+def nodes_of(hosts: Hosts, case: Case, seconds: float, python: str, script: str = "live_node.py") -> Iterator[Nodes]:
     folder = Path(tempfile.mkdtemp(prefix="ordercast-bench-"))
-    nodes = Nodes(hosts, case, seconds, python, folder)
+    nodes = Nodes(hosts, case, seconds, python, folder, script)
     try:
         yield nodes
     finally:
@@ -213,10 +215,10 @@ def outcome_of(case: Case, answers: list[dict[str, Any]]) -> Outcome:
 # View changes
 
 
-def failure_and_heal(hosts: Hosts, python: str) -> dict[str, float]:
+def failure_and_heal(hosts: Hosts, python: str, engine: str = "ring") -> dict[str, float]:
     """Seconds from kill -9 to the new view at the last of the others, and from heal to the merged view."""
     hosts.segmentation(True)
-    case = Case(nodes=4, rate=400.0)
+    case = Case(nodes=4, rate=400.0, engine=engine)
     with nodes_of(hosts, case, 3600.0, python) as nodes:
         nodes.hear()
         nodes.say("watch")
@@ -265,8 +267,8 @@ def false_alarms(hosts: Hosts, python: str, minutes: float) -> list[str]:
     ]
 
 
-def idle_cores(hosts: Hosts, python: str, seconds: float = 5.0) -> float:
-    with nodes_of(hosts, Case(), 3600.0, python) as nodes:
+def idle_cores(hosts: Hosts, python: str, seconds: float = 5.0, engine: str = "ring") -> float:
+    with nodes_of(hosts, Case(engine=engine), 3600.0, python) as nodes:
         nodes.hear()
         time.sleep(1.0)
         before = sum(cpu_seconds(program.pid) for program in nodes.programs)

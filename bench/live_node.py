@@ -187,10 +187,10 @@ async def work(task: dict[str, Any]) -> None:
     await asyncio.sleep(0.5)  # until everybody is at it
     before, began, cpu = load.delivered, time.monotonic(), time.process_time()
     load.latencies.clear()
-    idle_before = resource.getrusage(resource.RUSAGE_SELF)
+    idle_before, packets_before = resource.getrusage(resource.RUSAGE_SELF), packets_sent(node)
     await asyncio.sleep(float(task["seconds"]))
     delivered, seconds, spent = load.delivered - before, time.monotonic() - began, time.process_time() - cpu
-    idle_after = resource.getrusage(resource.RUSAGE_SELF)
+    idle_after, packets = resource.getrusage(resource.RUSAGE_SELF), packets_sent(node) - packets_before
     tell({"measured": task["node"]})
     await lines.readline()  # stop
     load.stop.set()
@@ -222,6 +222,7 @@ async def work(task: dict[str, Any]) -> None:
             "reads": sockets.data.counters.reads,
             "packets": sockets.data.counters.packets_received,
             "drops": sockets.data.kernel_drops(),
+            "sent": packets,
             "refused": dict(node.counters.refused),
             "rss_kib": idle_after.ru_maxrss,
         }
@@ -229,6 +230,10 @@ async def work(task: dict[str, Any]) -> None:
     await lines.readline()  # all have told
     await node.leave()
     await receiving
+
+
+def packets_sent(node: RawNode) -> int:
+    return sum(lane.counters.packets_sent for sockets in node.networks for lane in sockets.lanes)
 
 
 async def watch(load: Load, node: RawNode) -> None:

@@ -209,6 +209,7 @@ def chaos(
                 hosts,
                 folder,
                 ring=ring,
+                engine=engine,
                 transport=world["transport"],
                 segmentation=world["segmentation"],
                 inbox_size_max=INBOX_SIZE,

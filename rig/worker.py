@@ -37,6 +37,7 @@ from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
 from ordercast.model.roster import Place, Roster
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
+from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.ring.config import RingConfig
 
 TICK_S = 0.02  # a sender at a rate wakes up so often
@@ -68,6 +69,7 @@ class Task:
     version: int = 1  # of that list
     rings: list[dict[str, list[str]]] = field(default_factory=list)  # of each of several: nodes, and addresses there
     engine: str = "ring"
+    adaptive: dict[str, Any] = field(default_factory=dict)  # keys of AdaptiveConfig that are not as usual
     replication: str = "active"
     redundancy: dict[str, Any] = field(default_factory=dict)  # keys of NetworksConfig that are not as usual
 
@@ -94,6 +96,7 @@ class Task:
             nodes_version=self.version,
             ring=RingConfig(cluster=self.cluster, **ring),
             engine=self.engine,
+            adaptive=AdaptiveConfig(**self.adaptive),
             rings=domains_of(self.rings, self._network(self.transport), len(self.more_addresses)),
             network=self._network(self.transport),
             more_networks=tuple(self._network(kind) for kind in self._transports()),

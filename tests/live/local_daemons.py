@@ -16,6 +16,7 @@ from ordercast.daemon.clients.server import ClientServer
 from ordercast.daemon.config.node import ClientsConfig, NetworkConfig
 from ordercast.daemon.host import GroupHost
 from ordercast.model.ids import MILLISECOND
+from ordercast.order.catalogue import DEFAULT
 from ordercast.order.ring.config import RingConfig
 from tests.ports import own_ports
 
@@ -32,14 +33,14 @@ def live(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
 
 
 @asynccontextmanager
-async def daemons(folder: Path, *names: str, **clients: Any) -> AsyncIterator[dict[str, str]]:
+async def daemons(folder: Path, *names: str, engine: str = DEFAULT, **clients: Any) -> AsyncIterator[dict[str, str]]:
     """Addresses by name."""
     ring = RingConfig(cluster=f"daemons {os.getpid()} {next(_NUMBERS)}", consensus_ns=100 * MILLISECOND)
     network = NetworkConfig(port=own_ports())
     async with AsyncExitStack() as stack:
         addresses = {}
         for name in names:
-            host = GroupHost(NodeConfig(name=name, ring=ring, network=network))
+            host = GroupHost(NodeConfig(name=name, ring=ring, network=network, engine=engine))
             await host.start()
             stack.push_async_callback(host.leave)
             server = await stack.enter_async_context(ClientServer(host, ClientsConfig(folder=folder, **clients)))

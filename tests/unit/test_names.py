@@ -94,7 +94,7 @@ WHO_SPEAKS_OF_RINGS = {
         *("daemon/config/file.py", "daemon/config/keys.py", "daemon/config/networks.py", "daemon/config/node.py"),
         *("daemon/config/plan.py", "daemon/participant.py", "pipeline/campaign/settings.py"),
         *("sim/options.py", "sim/run_options.py", "cli/sim.py", "sim/slot_swarm.py", "sim/adaptive_waits.py"),
-        *("daemon/config/judging.py", "daemon/config/nodes.py"),
+        *("daemon/config/judging.py", "daemon/config/nodes.py", "daemon/status/slots_section.py"),
     ),
     "several rings of one process: in the file, in its folder, on this machine": (
         *("daemon/config/rings.py", "daemon/management.py", "daemon/storage.py"),

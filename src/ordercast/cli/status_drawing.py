@@ -260,8 +260,39 @@ def _rings_part(section: Document) -> Iterator[str]:
     yield f"{section['undelivered']:,} undelivered"
 
 
+def _slots_lines(section: Document) -> Iterator[tuple[str, str]]:
+    members = sorted(section["members"], key=lambda member: member["rank"])
+    yield (
+        "places",
+        f"distribution {section['distribution']}, by {section['book_keeper']}: "
+        + ", ".join(f"{member['name']} {member['weight']}/{section['period']}" for member in members),
+    )
+    yield "marks", f"{section['marks']:,}; {section['asks']:,} asks, {section['answers']:,} answered for others"
+    yield "order", _blocked(section)
+
+
+def _blocked(section: Document) -> str:
+    words = [f"{section['waiting_places']:,} places wait"]
+    for member in section["members"]:
+        if member["blocks_ns"] is not None:
+            words.append(f"{member['name']} blocks since {_time(member['blocks_ns'])}")
+        if member["is_behind"]:
+            words.append(f"ALL WAIT FOR {member['name']}")
+    return "; ".join(words)
+
+
+def _slots_part(section: Document) -> Iterator[str]:
+    yield f"distribution {section['distribution']}"
+    yield f"{section['marks']:,} marks"
+
+
 SECTION_LINES: Mapping[str, Callable[[Document], Iterator[tuple[str, str]]]] = {
     "ring": _ring_lines,
     "gateways": _rings_lines,
+    "adaptive": _slots_lines,
 }
-LINE_PARTS: Mapping[str, Callable[[Document], Iterator[str]]] = {"ring": _ring_part, "gateways": _rings_part}
+LINE_PARTS: Mapping[str, Callable[[Document], Iterator[str]]] = {
+    "ring": _ring_part,
+    "gateways": _rings_part,
+    "adaptive": _slots_part,
+}

@@ -53,12 +53,14 @@ def assembled(
     each = (networks,) * (len(domains) or 1) if isinstance(networks, NetworksConfig) else tuple(networks)
     others = tuple(other for other in ENGINES if other != name)
     tables, names = tables_of(name, holder), (domain_names or {}, node_names or {})
+    late = each[0].token_hold_ns if each[0].count > 1 else 0
     setup = Setup(
         node,
         tables,
         nodes,
         verbose,
         each[0].in_words,
+        late,
         others,
         domains,
         *names,

@@ -104,10 +104,13 @@ def _gateways(setup: Setup) -> ObservedEngine:
 
 
 def _adaptive(setup: Setup) -> ObservedEngine:
+    """A configuration has no more members than the reach suits; nothing is missed that another network still brings."""
+    adaptive: AdaptiveConfig = setup.tables["adaptive"]
+    members_max = min(setup.ring.members_max, max(1, adaptive.members_suited))
     return AdaptiveNode(
         setup.node,
-        setup.ring,
-        setup.tables["adaptive"],
+        replace(setup.ring, members_max=members_max),
+        replace(adaptive, ask_ns=max(adaptive.ask_ns, setup.overtaken_ns)),
         verbose=setup.verbose,
         beneath=setup.beneath,
         other_engines=setup.others,
@@ -179,14 +182,13 @@ ENGINES: dict[str, EngineEntry] = {
         EngineEntry(
             "adaptive",
             _adaptive,
-            "few or uneven senders, latency matters; replicated state, locks, small commands; in the simulator",
+            "few or uneven senders, latency matters; replicated state, locks, small commands",
             "agreed delivery in two hops, one for the busiest sender, and safe delivery in three, at any size",
             "about one small packet more for each message and each further sender; less throughput than a ring",
             adaptive.PROMISED,
             adaptive.SERVICES,
             ADAPTIVE_TRAFFIC,
             tables={"ring": RingConfig, "adaptive": AdaptiveConfig},
-            is_live=False,
             moves=moves.MOVES,
             reasons=adaptive.REASONS,
             occurrences=adaptive.OCCURRENCES,

@@ -41,6 +41,7 @@ class Setup:
     nodes: int = 0  # how many there are from the start, numbered from 0; for engines whose members never change
     verbose: bool = False  # note every step
     beneath: str = ONE_NETWORK  # what carries the packets, in words, which are compared with other members'
+    overtaken_ns: int = 0  # how much later a packet may come than one sent after it, on another of several networks
     others: tuple[str, ...] = ()  # the other engines that may run in a cluster of the same name
     domains: tuple[Domain, ...] = ()  # the broadcast domains of this process, by attachment; none: all share one
     domain_names: Mapping[int, str] = field(default_factory=dict)  # of all domains of the network, by number

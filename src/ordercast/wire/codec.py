@@ -7,7 +7,7 @@ a length is never trusted.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from ordercast.model.configuration import ChangeReason
@@ -34,6 +34,7 @@ from ordercast.wire.roster import decode_roster, encode_roster
 
 REQUESTS_MAX = 4096
 DIGESTS_MAX = 64
+SETTINGS_MAX = 16
 
 CONTROL = struct.Struct(">BQQ")  # kind, ring seq, ring representative: before every body
 # token_seq, seq, round, timestamp, aru, aru_id, retransmitted, budget, waiting, behind, the counted three, exchanging,
@@ -44,7 +45,7 @@ COMMIT = struct.Struct(">QQBHH")  # token_seq, timestamp, reason, members, exten
 MEMBER = struct.Struct(">QBQQQQ")  # process, flags, old ring seq, old ring representative, old_aru, high_delivered
 JOIN = struct.Struct(">QQIBQHHB")  # number, ring_seq, forwards, reason, blamed, candidates, failed, digests
 ANNOUNCEMENT = struct.Struct(">HH")  # members, heard
-CLAIM = struct.Struct(">IQ")  # version and digest of the roster, at the end of Joins and announcements
+CLAIM = struct.Struct(">IQ")  # version and digest of the roster, in Joins and announcements; then the engine's settings
 assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (77, 10, 21, 41, 34, 4)
 
 TOKEN_SIZE = HEAD_SIZE + CONTROL.size + TOKEN.size  # of a token without requests
@@ -206,6 +207,17 @@ def _decode_member(body: ByteReader) -> CommitEntry:
     )
 
 
+def _digests(values: Sequence[int]) -> bytes:
+    return struct.pack(f">{len(values)}I", *values)
+
+
+def _settings(body: ByteReader) -> tuple[int, ...]:
+    """Digests of what an engine's members must agree on, up to the end; a ring has none."""
+    count = body.left // 4
+    _bounded(count, SETTINGS_MAX, "settings")
+    return body.numbers(count, "I")
+
+
 def encode_join(cluster: bytes, join: Join) -> bytes:
     fixed = JOIN.pack(
         join.number,
@@ -217,8 +229,8 @@ def encode_join(cluster: bytes, join: Join) -> bytes:
         len(join.failed),
         len(join.digests),
     )
-    digests = struct.pack(f">{len(join.digests)}I", *join.digests)
-    body = b"".join((fixed, _packed(join.candidates), _packed(join.failed), digests, CLAIM.pack(*join.claim)))
+    sets = _packed(join.candidates) + _packed(join.failed)
+    body = b"".join((fixed, sets, _digests(join.digests), CLAIM.pack(*join.claim), _digests(join.settings)))
     return _frame(cluster, MessageKind.JOIN, join, body)
 
 
@@ -238,6 +250,7 @@ def _decode_join(ring: ConfigurationId, sender: ProcessId, body: ByteReader) -> 
         ProcessId(blamed),
         body.numbers(digests, "I"),
         Claim(*body.unpack(CLAIM)),
+        _settings(body),
     )
     if not set(join.failed) <= set(join.candidates) or sender not in join.candidates or sender in join.failed:
         raise WireError("the Join's sets contradict each other")
@@ -246,15 +259,15 @@ def _decode_join(ring: ConfigurationId, sender: ProcessId, body: ByteReader) -> 
 
 def encode_announcement(cluster: bytes, announcement: Announcement) -> bytes:
     fixed = ANNOUNCEMENT.pack(len(announcement.members), len(announcement.heard))
-    claim = CLAIM.pack(*announcement.claim)
-    body = b"".join((fixed, _packed(announcement.members), _packed(announcement.heard), claim))
+    sets = _packed(announcement.members) + _packed(announcement.heard)
+    body = b"".join((fixed, sets, CLAIM.pack(*announcement.claim), _digests(announcement.settings)))
     return _frame(cluster, MessageKind.ANNOUNCEMENT, announcement, body)
 
 
 def _decode_announcement(ring: ConfigurationId, sender: ProcessId, body: ByteReader) -> Announcement:
     members, heard = body.unpack(ANNOUNCEMENT)
     listed = _processes(body, members), _processes(body, heard)
-    announcement = Announcement(ring, sender, *listed, Claim(*body.unpack(CLAIM)))
+    announcement = Announcement(ring, sender, *listed, Claim(*body.unpack(CLAIM)), _settings(body))
     if sender not in announcement.members:
         raise WireError("the announcer is not on its own ring")
     return announcement

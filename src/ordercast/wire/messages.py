@@ -86,6 +86,7 @@ class Join:
     blamed: ProcessId  # who was expelled for failing to receive; NOBODY otherwise
     digests: tuple[int, ...]  # of the ring-relevant configuration, one per key
     claim: Claim = NO_CLAIM  # of the sender's roster: rosters that differ are told to a person
+    settings: tuple[int, ...] = ()  # of the sender's engine, a digest each: who has others can never be a member
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ class Announcement:
     members: tuple[ProcessId, ...]  # of the sender's ring
     heard: tuple[ProcessId, ...]  # of whom the sender has recently received a packet, sorted
     claim: Claim = NO_CLAIM  # of the sender's roster: who may be admitted depends on it
+    settings: tuple[int, ...] = ()  # as in a Join
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,8 @@ def test_version_and_help(call: Call) -> None:
         (["swarm", "--seeds", "1", "--topology", "line"], "the engine 'ring' has no network of rings"),
         (["sim", "--engine", "sequencer", "--loss", "1%"], "never change and nothing is repaired: leave out loss"),
         (["swarm", "--seeds", "1", "--engine", "sequencer", "--groups"], "leave out the option"),
-        (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring, gateways"),
-        (["daemon", "--engine", "star"], "daemons can run: ring, gateways"),
+        (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring, adaptive, gateways"),
+        (["daemon", "--engine", "star"], "daemons can run: ring, adaptive, gateways"),
         (["sim", "--service", "unreliable"], "there is no service 'unreliable'"),
         (["sim", "--sizes", "1..5"], "at least 20 bytes"),
         (["sim", "--sizes", "5..1"], "falls"),
@@ -156,7 +156,7 @@ def test_engines_are_listed_with_when_to_choose_which(call: Call) -> None:
     assert status == 0 and document["default"] == "ring"
     assert [(one["name"], one["live"]) for one in document["engines"]] == [
         ("ring", True),
-        ("adaptive", False),
+        ("adaptive", True),
         ("gateways", True),
         *((name, False) for name in ("sequencer", "causal", "all-ack", "timestamps", "two-phase", "atop")),
     ]

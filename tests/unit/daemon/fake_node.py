@@ -9,6 +9,7 @@ from ordercast.daemon.status.counters import Counters, SocketCounters
 from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
 from ordercast.model.ids import MILLISECOND, SECOND, Incarnation, Instant, NodeId, ProcessId, node_of
 from ordercast.networks.layer import Networks
+from ordercast.order.adaptive.node import AdaptiveNode
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.ring.node import RingNode
@@ -68,7 +69,7 @@ class FakeNode:
     @property
     def process(self) -> ProcessId:
         engine = self.engine
-        assert isinstance(engine, RingNode | GatewayNode)
+        assert isinstance(engine, RingNode | GatewayNode | AdaptiveNode)
         return engine.process
 
     def clients_status(self) -> ClientsStatus:

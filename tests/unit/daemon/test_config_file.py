@@ -33,6 +33,7 @@ from ordercast.daemon.config.plan import plan_of
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.networks.config import NetworksConfig, Replication
+from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.ring.config import RingConfig
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "cluster.toml"
@@ -83,13 +84,54 @@ def test_the_engine_is_chosen_at_the_top(file: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ('"star"', "there is no engine 'star'; daemons can run: ring, gateways"),
-        ('"sequencer"', "'sequencer' runs in the simulator alone; daemons can run: ring, gateways"),
+        ('"star"', "there is no engine 'star'; daemons can run: ring, adaptive, gateways"),
+        ('"sequencer"', "'sequencer' runs in the simulator alone; daemons can run: ring, adaptive, gateways"),
         ("7", "7 is not a text: write it in quotes"),
     ],
 )
 def test_an_engine_that_daemons_cannot_run_is_refused(file: Path, value: str, why: str) -> None:
     assert problems(file, f'cluster = "shop"\nengine = {value}\n{NODE_A}') == [f"engine: {why}"]
+
+
+ADAPTIVE = 'cluster = "shop"\nengine = "adaptive"\n'
+
+
+def test_the_adaptive_engine_has_a_table_with_shares_by_name(file: Path) -> None:
+    table = '[adaptive]\npolicy = "fixed"\nshares = { b = 3 }\nblock = 16\nask = "2ms"\nthreshold = 0.2\n'
+    config = loaded(file, 'engine = "adaptive"\n' + table + NODE_A + NODE_B, "a")
+    assert config.engine == "adaptive"
+    assert config.adaptive == AdaptiveConfig(
+        policy="fixed", shares=((2, 3),), block=16, ask_ns=2 * MILLISECOND, threshold=0.2
+    )
+    assert loaded(file, NODE_A).adaptive == AdaptiveConfig()
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ("[adaptive]\nreach = 1000\n", "[adaptive] reach must be at least 8192 for 2 members"),
+        ("[ring]\nmembers_max = 128\n", "[adaptive] reach must be at least 36864 for 128 members"),
+        ('[adaptive]\npolicy = "fair"\n', "[adaptive] policy must be one of demand, window, fixed"),
+        ("[adaptive]\nshares = { c = 3 }\n", "adaptive.shares.c: there is no [nodes.c]"),
+        ("[adaptive]\nshares = { a = 0 }\n", "adaptive.shares: a node's weight must be within 1..10000, not 0"),
+        ("[adaptive]\nshares = 3\n", "adaptive.shares: 3 is not a table of nodes: write { alpha = 3, beta = 1 }"),
+        ("[adaptive]\nthreshold = 2.0\n", "[adaptive] threshold must be above 0 and below 1 (threshold is 2.0)"),
+        ("[adaptive]\nthreshold = 1\n", "adaptive.threshold: 1 is not a part of 1: write a number with a point"),
+        ("[adaptive]\nask = 1\n", "adaptive.ask: 1 is not a duration: write a number and a unit in quotes"),
+        ("[adaptive]\nblok = 1\n", "adaptive.blok is not a key: perhaps adaptive.block is meant"),
+        ("[adaptive]\nblock = 0\n", "[adaptive] block must be at least 1 (block is 0)"),
+    ],
+)
+def test_what_is_wrong_with_the_adaptive_engine_is_said(file: Path, table: str, why: str) -> None:
+    (problem,) = problems(file, ADAPTIVE + table + NODE_A)
+    assert problem.startswith(why)
+
+
+def test_a_ring_may_have_more_members_than_the_reach_suits(file: Path) -> None:
+    nodes = "".join(f'[nodes.n{n}]\nid = {n}\naddress = "10.0.1.{n}"\n' for n in range(1, 50))
+    assert loaded(file, nodes, "n1").engine == "ring"
+    (problem,) = problems(file, ADAPTIVE + nodes)
+    assert problem.startswith("[adaptive] reach must be at least 16640 for 49 members")
 
 
 def test_durations_sizes_and_choices_are_written_as_people_do(file: Path) -> None:

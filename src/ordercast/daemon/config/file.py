@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,14 @@ from ordercast.daemon.config.networks import redundancy, several_networks
 from ordercast.daemon.config.node import (
     ClientsConfig,
     NodeConfig,
+    Peer,
     StatusConfig,
     TraceConfig,
 )
 from ordercast.daemon.config.nodes import NodesRead
 from ordercast.daemon.config.rings import ring_domains, with_nodes
 from ordercast.model.errors import UsageError
+from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import DEFAULT, ENGINES
 from ordercast.order.gateways.node import ENGINE as GATEWAYS
 from ordercast.order.ring.config import RingConfig
@@ -133,6 +135,7 @@ def read_cluster(path: Path) -> ClusterFile:
         rings=with_nodes(domains, nodes.by_ring, problems),
         source=path,
         ring=RingConfig(cluster=cluster, **values["ring"]),
+        adaptive=_adaptive(values["adaptive"], peers, problems),
         network=networks[0],
         more_networks=networks[1:],
         redundancy=redundancy(document, values["redundancy"], problems),
@@ -142,11 +145,13 @@ def read_cluster(path: Path) -> ClusterFile:
         state_folder=_below(path.parent, values["state"].get("folder")),
         **values["inbox"],
     )
-    is_sound = not any(problem.startswith(("network", "ring", "nodes", "redundancy", "copies")) for problem in problems)
+    is_sound = not any(
+        problem.startswith(("network", "ring", "nodes", "redundancy", "copies", "adaptive")) for problem in problems
+    )
     problems += clashes(config, is_sound=is_sound)
     if peers and is_sound:
         config = with_packet_size(config, is_given="packet_size_max" in values["ring"])
-        problems += problems_of(config)
+        problems += problems_of(config, values["ring"].get("members_max", len(peers)))
     if problems:
         raise ConfigError(path, problems)
     return ClusterFile(path, config, nodes.status_ports)
@@ -212,6 +217,18 @@ def _engine(document: Mapping[str, Any], problems: list[str]) -> str:
     if RINGS in document and ENGINES[engine].attachments_max == 1:
         problems.append(f'engine: "{engine}" is for one ring, and this file has [rings]: write "{GATEWAYS}"')
     return engine
+
+
+def _adaptive(values: dict[str, Any], peers: Sequence[Peer], problems: list[str]) -> AdaptiveConfig:
+    """The table of that engine; shares are those of nodes by name."""
+    nodes = {peer.name: peer.node for peer in peers}
+    shares = values.pop("shares", ())
+    problems += [
+        f"adaptive.shares.{name}: there is no [nodes.{name}]{suggestion(name, nodes)}"
+        for name, _ in shares
+        if nodes and name not in nodes
+    ]
+    return AdaptiveConfig(**values, shares=tuple((nodes[name], weight) for name, weight in shares if name in nodes))
 
 
 def _trace(values: dict[str, Any], folder: Path) -> TraceConfig:

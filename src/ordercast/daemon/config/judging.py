@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 
-from ordercast.daemon.config.keys import RING
+from ordercast.daemon.config.keys import ENGINE_TABLES
 from ordercast.daemon.config.networks import redundancy_problems
 from ordercast.daemon.config.node import NetworkConfig, NodeConfig, Peer, Transport
 from ordercast.daemon.config.rules_text import in_the_words_of_the_file
 from ordercast.model.errors import UsageError
+from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.ring.config import RingConfig
 
 HEADERS = {4: 28, 6: 48}  # of IP and UDP
+ADAPTIVE = "adaptive"  # whose reach must suit the members
 SMALLEST_PACKET = 159  # `RingConfig.validate` refuses smaller ones
 
 
@@ -55,9 +57,11 @@ def _mixed_versions(peers: Sequence[Peer]) -> Iterator[str]:
         yield f"nodes.{versions[4]} has an IPv4 address and nodes.{versions[6]} an IPv6 address: use one for all"
 
 
-def problems_of(config: NodeConfig) -> list[str]:
-    """What does not fit together in networks, rings and their timers."""
-    return _problems_of_rings(config) if config.rings else _problems_of_networks(config)
+def problems_of(config: NodeConfig, members: int) -> list[str]:
+    """What does not fit together in networks, rings and their timers, and in the engine's own table; there may be so
+    many members."""
+    problems = _problems_of_rings(config) if config.rings else _problems_of_networks(config)
+    return problems + _adaptive_problems(config.adaptive, max(2, members) if config.engine == ADAPTIVE else 2)
 
 
 def _problems_of_networks(config: NodeConfig) -> list[str]:
@@ -129,8 +133,17 @@ def buffer_needed(config: NodeConfig) -> int:
 
 def _ring_problems(ring: RingConfig) -> list[str]:
     """The ring's own rules, with the keys as the file has them, and what they are now."""
+    return _problems_of_table("ring", ring, ring.validate)
+
+
+def _adaptive_problems(adaptive: AdaptiveConfig, members: int) -> list[str]:
+    return _problems_of_table("adaptive", adaptive, lambda: adaptive.validate(members))
+
+
+def _problems_of_table(name: str, settings: object, validate: Callable[[], None]) -> list[str]:
     try:
-        ring.validate()
+        validate()
     except UsageError as error:
-        return [f"[ring] {in_the_words_of_the_file(sentence, RING, ring)}" for sentence in str(error).split("; ")]
+        keys = ENGINE_TABLES[name]
+        return [f"[{name}] {in_the_words_of_the_file(sentence, keys, settings)}" for sentence in str(error).split("; ")]
     return []

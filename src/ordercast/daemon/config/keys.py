@@ -27,6 +27,7 @@ from ordercast.order.attached import DOMAIN_MAX
 from ordercast.order.catalogue import ENGINES, LIVE, live_entry_of
 
 INTEGER_MAX = (1 << 63) - 1
+WEIGHT_MAX = 10_000
 RINGS_EXAMPLE = '{ office = "10.0.1.11" }'
 
 
@@ -151,6 +152,23 @@ def read_engine(value: Any) -> str:
     return live_entry_of(read_text(value)).name
 
 
+def read_share(value: Any) -> float:
+    """A part of the whole."""
+    if isinstance(value, bool) or not isinstance(value, float):
+        raise UsageError(f"{shown(value)} is not a part of 1: write a number with a point, such as 0.1")
+    return value
+
+
+def read_weights(value: Any) -> tuple[tuple[str, int], ...]:
+    """How many slots each of some nodes has, by their names."""
+    if not isinstance(value, dict):
+        raise UsageError(f"{shown(value)} is not a table of nodes: write {{ alpha = 3, beta = 1 }}")
+    try:
+        return tuple((name, read_integer(weight, 1, WEIGHT_MAX)) for name, weight in value.items())
+    except UsageError as error:
+        raise UsageError(f"a node's weight {error}") from None
+
+
 read_port = partial(read_integer, low=1, high=PORT_MAX)
 read_port_or_none = partial(read_integer, low=0, high=PORT_MAX)
 
@@ -172,12 +190,21 @@ def shown(value: Any) -> str:
 # Tables
 
 
+# How fields are written, by their types; others are whole numbers.
+_READERS: Mapping[object, Callable[[Any], Any]] = {
+    "bool": read_flag,
+    "str": read_text,
+    "float": read_share,
+    "tuple[tuple[int, int], ...]": read_weights,
+}
+
+
 def _ring_key(name: str, kind: object) -> Key:
     if name.endswith("_ns"):
         return Key(name.removesuffix("_ns"), name, read_duration)
     if name.endswith("_size_max"):
         return Key(name, name, read_size)
-    return Key(name, name, read_flag if kind == "bool" else read_integer)
+    return Key(name, name, _READERS.get(kind, read_integer))
 
 
 CLUSTER = Key("cluster", "cluster", read_text)  # stands before the first table

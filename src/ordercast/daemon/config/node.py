@@ -17,6 +17,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, NodeId
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.networks.config import NetworksConfig
+from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import DEFAULT
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sizes import Sizes
@@ -142,6 +143,7 @@ class NodeConfig:
     source: Path | None = None  # the file that says all this; read again by a reload
     engine: str = DEFAULT  # which engine orders messages: the same at all nodes
     rings: tuple[RingDomain, ...] = ()  # of a network of rings; none: one ring, on `network` and `more_networks`
+    adaptive: AdaptiveConfig = field(default_factory=AdaptiveConfig)  # for the engine of this name
 
     @property
     def sizes(self) -> Sizes:

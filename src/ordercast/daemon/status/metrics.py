@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ordercast.daemon.status.parts import LaneStatus, NetworkStatus, Status
 from ordercast.daemon.status.rings_section import RingsSection, TokenStatus
+from ordercast.daemon.status.slots_section import SlotsSection
 from ordercast.model.ids import SECOND
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -41,7 +42,7 @@ def _tokens(value: Callable[[TokenStatus], float]) -> Callable[[Status], Samples
         section = status.section
         if isinstance(section, RingsSection):
             return [({"ring": own.ring}, value(own.token)) for own in section.attachments]
-        return [({}, value(section))]
+        return [({}, value(section))] if isinstance(section, TokenStatus) else []
 
     return samples
 
@@ -51,6 +52,18 @@ def _rings(value: Callable[[RingsSection], Samples | float]) -> Callable[[Status
 
     def samples(status: Status) -> Samples:
         if not isinstance(status.section, RingsSection):
+            return []
+        found = value(status.section)
+        return [({}, found)] if isinstance(found, int | float) else found
+
+    return samples
+
+
+def _slots(value: Callable[[SlotsSection], Samples | float]) -> Callable[[Status], Samples]:
+    """Return samples of the adaptive engine; of others none."""
+
+    def samples(status: Status) -> Samples:
+        if not isinstance(status.section, SlotsSection):
             return []
         found = value(status.section)
         return [({}, found)] if isinstance(found, int | float) else found
@@ -229,6 +242,28 @@ METRICS = (
         "rings_filtered_total",
         "Packets that were not carried on, as nobody there wants them",
         _rings(lambda s: s.filtered),
+    ),
+    Metric("slots_distribution", "Number of the distribution of places", _slots(lambda s: s.distribution)),
+    Metric(
+        "slots_weight",
+        "Slots that a member has in a period",
+        _slots(lambda s: [({"node": member.name}, member.weight) for member in s.members]),
+    ),
+    Metric(
+        "slots_rank",
+        "Rank of a member; nobody has to answer the messages of rank 0",
+        _slots(lambda s: [({"node": member.name}, member.rank) for member in s.members]),
+    ),
+    Metric("slots_waiting_places", "Places from what is delivered to the highest", _slots(lambda s: s.waiting_places)),
+    Metric("slots_marks_total", "Marks of this node that were multicast", _slots(lambda s: s.marks)),
+    Metric("slots_asks_total", "Requests of this node for what is missing", _slots(lambda s: s.asks)),
+    Metric("slots_answers_total", "Packets sent again in another's place", _slots(lambda s: s.answers)),
+    Metric("slots_relayed_total", "Marks passed on in another's place", _slots(lambda s: s.relayed)),
+    Metric("slots_distributions_total", "Distributions that were adopted", _slots(lambda s: s.distributions)),
+    Metric(
+        "slots_blocked_seconds",
+        "How long packets have waited here for a member's word, while they do",
+        _slots(lambda s: [({"node": name}, lasted / SECOND) for name, lasted in s.blockers.items()]),
     ),
     Metric("segmentation", "1 when a system call carries many packets", lambda s: s.sockets.segmentation),
 )

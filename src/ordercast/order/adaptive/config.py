@@ -3,6 +3,8 @@ ring's keys."""
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ordercast.model.errors import UsageError
@@ -12,6 +14,7 @@ from ordercast.order.adaptive.slots import RANK_MAX
 AHEAD_BLOCKS = 8  # blocks that are given up ahead for each rank
 SLOTS_PER_MEMBER = 4  # the period has at least so many slots for each member
 POLICIES = ("demand", "window", "fixed", "steady")
+AGREED = ("block", "period", "reach")  # keys whose values say to whom a place belongs
 SIZE_MAX = 0xFFFF  # of what a distribution carries as two bytes
 
 
@@ -25,7 +28,7 @@ class AdaptiveConfig:
 
     mark_ns: int = 50 * MICROSECOND  # urgent marks keep this distance, times the members
     close_ns: int = 2 * MILLISECOND  # after its last packet a sender says which one it was
-    ack_ns: int = 20 * MILLISECOND  # what was received is acknowledged by then
+    ack_ns: int = 50 * MILLISECOND  # what was received is acknowledged by then
     ask_ns: int = 1 * MILLISECOND  # what is missing is asked for, first after this
     gather_acks: int = 5  # members from which on safe messages are acknowledged to one, who tells all
 
@@ -41,9 +44,15 @@ class AdaptiveConfig:
         return max(self.period, SLOTS_PER_MEMBER * members)
 
     @property
-    def text(self) -> str:
-        """What members must agree on, in words."""
-        return f"slots of {self.block}, {self.period} in a period, reach {self.reach}"
+    def settings(self) -> Mapping[str, int]:
+        """Return a digest of each key of the file on which members must agree: else they have no order in common."""
+        return {f"adaptive.{key}": zlib.crc32(repr(getattr(self, key)).encode()) for key in AGREED}
+
+    @property
+    def members_suited(self) -> int:
+        """The most members that the reach suits; none when it suits no configuration."""
+        slots = (self.reach // 2 - RANK_MAX * self.ahead) // max(1, self.block)
+        return slots // SLOTS_PER_MEMBER if slots >= self.period else 0
 
     def validate(self, members_max: int) -> None:
         """Every key and every relation; all that is wrong is said at once."""
@@ -53,10 +62,13 @@ class AdaptiveConfig:
         ]
         least = least_reach(self, members_max)
         rules = [
-            (self.policy in POLICIES, f"there is no policy {self.policy!r}; there are: {', '.join(POLICIES)}"),
+            (self.policy in POLICIES, f"policy must be one of {', '.join(POLICIES)}"),
             (self.ahead <= SIZE_MAX, f"block must be at most {SIZE_MAX // AHEAD_BLOCKS}"),
             (self.period_of(members_max) <= SIZE_MAX, f"period must be at most {SIZE_MAX}"),
-            (self.reach >= least, f"reach must be at least {least}, or members could wait for each other for ever"),
+            (
+                self.reach >= least,
+                f"reach must be at least {least} for {members_max} members: they could wait for each other for ever",
+            ),
             (0 < self.threshold < 1, "threshold must be above 0 and below 1"),
             (all(weight >= 1 for _, weight in self.shares), "shares must be at least 1"),
         ]

@@ -54,6 +54,7 @@ class Merge:
     aru: Seq = NO_SEQ
     delivered: Seq = NO_SEQ
     safe: Place = 0  # all members know everything up to here
+    discarded: Place = 0  # packets up to here are forgotten
     highest: Place = 0  # the highest place of a packet
     asked_safe: Place = 0  # the highest place up to the aru of a packet that asks for safe delivery
     announced: dict[tuple[int, int], tuple[Place, DistributionFields]] = field(
@@ -302,8 +303,10 @@ class Merge:
         if self.line.is_outdated(self.delivered + 1):
             self._forget()
         through = min(self.safe, self.delivered)
-        for stream in self.streams:
-            stream.discard(through)
+        if through > self.discarded:
+            self.discarded = through
+            for stream in self.streams:
+                stream.discard(through)
 
     # The end of the configuration
 

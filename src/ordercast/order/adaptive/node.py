@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from ordercast.model.effects import Effect
+from ordercast.model.effects import AlarmKind, Effect
 from ordercast.model.errors import UsageError, WireError
-from ordercast.model.ids import ConfigurationId, Duration, Instant, NodeId, Seq
+from ordercast.model.ids import ConfigurationId, Duration, Instant, NodeId, Seq, process_text
 from ordercast.model.inputs import Interest, Packet
-from ordercast.model.notes import Occurrence, PacketDropped
+from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promises
 from ordercast.order.adaptive.codec import AdaptiveKind, aru_in, decode_ask, decode_mark, parse_direct
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.merge import Merge
+from ordercast.order.adaptive.observed import SlotsSeen, slots_seen
 from ordercast.order.adaptive.policy import Policy
 from ordercast.order.adaptive.promised import PROMISED, SERVICES
 from ordercast.order.adaptive.stall import why_stalled
@@ -31,11 +32,12 @@ from ordercast.order.membership.step import Step
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.states.token_visit import TokenExchange
 from ordercast.order.traffic import Traffic
-from ordercast.wire.head import KIND_AT, MAGIC, kind_of, transmitter_of
+from ordercast.wire.head import CLUSTER, HEAD_SIZE, KIND_AT, MAGIC, kind_of, transmitter_of
 from ordercast.wire.header import RING
 from ordercast.wire.run import PacketRun
 
 KINDS = frozenset(map(int, AdaptiveKind))
+BAD_MAX = 16  # packets that cannot be true before a person is told
 
 
 class AdaptiveNode(Frame):
@@ -54,9 +56,9 @@ class AdaptiveNode(Frame):
         config.validate()
         adaptive.validate(config.members_max)
         self._own = Own(adaptive, Policy(adaptive))
+        self._bad = 0  # packets that cannot be true, since a person was told
         self._early: list[bytes] = []  # packets of the configuration that is being formed
         promises = Promises("adaptive", PROMISED, SERVICES, config.message_size_max)
-        beneath = f"{beneath}; {adaptive.text}"
         parts = parts_of(config, self._own)
         super().__init__(node, config, promises, parts, verbose=verbose, beneath=beneath, other_engines=other_engines)
 
@@ -67,6 +69,10 @@ class AdaptiveNode(Frame):
         return ADAPTIVE_TRAFFIC
 
     @property
+    def adaptive(self) -> AdaptiveConfig:
+        return self._own.config
+
+    @property
     def adaptive_stats(self) -> AdaptiveStats:
         return self._own.stats
 
@@ -74,6 +80,10 @@ class AdaptiveNode(Frame):
     def merge(self) -> Merge:
         """The order of the installed configuration; for status displays and witnesses."""
         return merge_of(self._running)
+
+    def observed(self) -> SlotsSeen:
+        """Who has which part of the order, and who holds it up; for status displays."""
+        return slots_seen(self.merge, self._state.repair if isinstance(self._state, Direct) else None)
 
     def is_idle(self) -> bool:
         facts = self._running
@@ -122,29 +132,39 @@ class AdaptiveNode(Frame):
 
     def _take_own(self, data: bytes, start: int, size: int, step: Step) -> int:
         """Read packets in a row; return how many."""
-        end = min(len(data), start + size)
         state, facts = self._state, step.facts
+        ring = data[start + RING.start : min(start + RING.stop, start + size)]
         try:
-            if isinstance(state, Recovery) and data[start:end][RING] == state.ring.heading.digest:
-                self._keep_early(data[start:end], step)
-            elif data[start:end][RING] != facts.installed.heading.digest:
-                self._foreign(data[start:end], step)
+            if isinstance(state, Recovery) and ring == state.ring.heading.digest:
+                self._keep_early(data[start : start + size], step)
+            elif ring != facts.installed.heading.digest:
+                self._foreign(data[start : start + size], step)
             elif self._takes(step):
                 return self._take_installed(data, start, size, step)
         except WireError as error:
-            step.note(PacketDropped(str(error)))
+            self._refuse(data[start : start + size], error, step)
         return 1
+
+    def _refuse(self, packet: bytes, error: WireError, step: Step) -> None:
+        """Packets of this cluster that cannot be true are counted; a person is told when they go on."""
+        super()._refuse(packet, error, step)
+        if len(packet) <= HEAD_SIZE or packet[CLUSTER] != step.facts.cluster:
+            return
+        self._bad += 1
+        if self._bad >= BAD_MAX:
+            self._bad = 0
+            process = transmitter_of(packet)
+            text = f"{BAD_MAX} packets that cannot be true came, the last from {process_text(process)}: {error}"
+            self._suspicion.warn(AlarmKind.FORGED, text, step, process)
 
     def _takes(self, step: Step) -> bool:
         """Whether packets of the installed configuration are taken: not once this process has written on a Commit token
         what it has, or promised to deliver no more and no less."""
-        is_gathering = isinstance(self._state, Gather) and not step.facts.is_frozen
-        return is_gathering or self._state.name == moves.OPERATIONAL
+        return isinstance(self._state, Direct) or (isinstance(self._state, Gather) and not step.facts.is_frozen)
 
     def _take_installed(self, data: bytes, start: int, size: int, step: Step) -> int:
         """Take packets of the installed configuration."""
         merge, state = merge_of(step.facts), self._state
-        end = min(len(data), start + size)
         kind, transmitter = data[start + KIND_AT], transmitter_of(data, start)
         if transmitter not in merge.heading.places:
             raise WireError("from one who is no member")
@@ -152,14 +172,13 @@ class AdaptiveNode(Frame):
             if not merge.heading.is_of(data, start):
                 raise WireError("another cluster's packet")
             run, number = parse_direct(data, start, size, merge.heading)
-            if aru_in(run) >= run.seq:
-                raise WireError("a packet that acknowledges its own place")
+            aru = aru_in(run)
             is_new = merge.take(run, number)
-            merge.hear_aru(merge.heading.places[run.originator], aru_in(run))
+            merge.hear_aru(merge.heading.places[run.originator], aru)
             if isinstance(state, Direct):
                 state.on_direct(run, number, transmitter, step, is_new=is_new)
             return run.count
-        packet = data[start:end]
+        packet = data[start : start + size]
         kind_of(packet, step.facts.cluster)
         if kind == AdaptiveKind.MARK:
             mark = decode_mark(packet, merge.heading)
@@ -216,5 +235,6 @@ def parts_of(config: RingConfig, own: Own) -> Parts:
         partial(Direct.enter, own=own),
         TokenExchange(),
         why_stalled,
+        settings=own.config.settings,
         freezes_at_entry=True,
     )

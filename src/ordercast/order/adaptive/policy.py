@@ -68,6 +68,11 @@ class Policy:
         if self.config.policy == "window":  # it begins full, as if all had sent alike
             self.last = deque([*members] * WINDOW_FACTOR, WINDOW_FACTOR * len(members))
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody has sent anything lately."""
+        return not any(map(any, self.counts.values()))
+
     def look(self) -> None:
         """Time has passed: the oldest counts are forgotten."""
         for counts in self.counts.values():

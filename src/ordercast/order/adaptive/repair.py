@@ -1,9 +1,10 @@
 """Repair: what is missing and asked for, and what is sent again for others.
 
-Numbers that were heard of and are not here, and frontiers that hold up packets, are asked for after a while, then
-again and again, each time later. The originator answers at once; the i-th member behind it in ring order answers
-after i times as long, if it has what is asked for and has not seen it answered: so repair works when the originator is
-dead. Whoever asks for the same a second time does not hear the originator: then only answers of others count.
+Numbers that were heard of and are not here are asked for after a while, frontiers that hold up packets when their
+owners take longer than usual to speak; then again and again, each time later. The originator answers at once; the i-th
+member behind it in ring order answers after i times as long, if it has what is asked for and has not seen it answered:
+so repair works when the originator is dead. Whoever asks for the same a second time does not hear the originator: then
+only answers of others count.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from ordercast.order.adaptive.merge import Merge
 
 RANGE_MAX = 64  # packets that are asked for in one wish
 A_MARK = 0  # in the place of a number
+SMOOTHING = 16  # how long things take is a moving average over about so many
+LONGER = 3  # what takes so many times longer than usual is asked for
+PATIENCE = 10  # and at the latest after so many times `ask_ns`
 
 
 @dataclass(slots=True)
@@ -24,6 +28,7 @@ class Want:
     progress: tuple[int, int]  # what was here when it was noticed: if that changes, something came
     due: Instant
     delay: int
+    since: Instant
 
 
 class Pending(NamedTuple):
@@ -48,28 +53,48 @@ class Repair:
     pending_max: int
     wants: dict[int, Want] = field(default_factory=dict)  # by member
     pending: dict[tuple[int, int], Pending] = field(default_factory=dict)  # by originator and number
+    usual: int = 0  # how long what was waited for took to come, smoothed
     _asked: dict[tuple[int, int, int], int] = field(default_factory=dict)  # by whom, whose, which: after which tick
     _recent: dict[tuple[int, int], Instant] = field(default_factory=dict)  # when packets were last sent again
 
     def deadline(self) -> Instant | None:
+        if not self.wants and not self.pending:
+            return None
         due = [want.due for want in self.wants.values()]
         due += [pending.due for pending in self.pending.values()]
         return min(due, default=None)
 
     def review(self, merge: Merge, now: Instant) -> None:
         """Notice what is missing, and what came."""
-        if merge.highest <= merge.aru and all(stream.high == stream.last for stream in merge.streams):
+        is_whole = merge.highest <= merge.aru
+        for stream in merge.streams if is_whole else ():
+            is_whole = is_whole and stream.high == stream.last
+        if is_whole:
+            for ended in self.wants.values():
+                self._ended(ended, now)
             self.wants.clear()
             return
         for member, stream in enumerate(merge.streams):
             is_wanted = stream.high > stream.last or merge.frontiers[member] <= merge.highest
             if member == merge.me or not is_wanted:
-                self.wants.pop(member, None)
+                self._ended(self.wants.pop(member, None), now)
                 continue
             progress = stream.last, merge.frontiers[member]
             want = self.wants.get(member)
             if want is None or want.progress != progress:
-                self.wants[member] = Want(progress, Instant(now + self.ask_ns), self.ask_ns)
+                self._ended(want, now)
+                delay = self.ask_ns if stream.high > stream.last else self._patience()
+                self.wants[member] = Want(progress, Instant(now + delay), delay, now)
+
+    def _ended(self, want: Want | None, now: Instant) -> None:
+        """Learn how long one waits for the word of another."""
+        if want is not None:
+            self.usual += (now - want.since - self.usual) // SMOOTHING
+
+    def _patience(self) -> int:
+        """Return how long the word of a member may take before it is asked for: hosts that are busy answer late, and
+        questions would only keep them busier."""
+        return min(max(self.ask_ns, LONGER * self.usual), PATIENCE * self.ask_ns)
 
     def due_wishes(self, merge: Merge, now: Instant) -> list[Wish]:
         """Return what is to be asked for now."""
@@ -100,10 +125,11 @@ class Repair:
 
     def asked(self, asker: int, wish: Wish, merge: Merge, now: Instant) -> None:
         """Somebody else's stream is asked for: wait whether others answer."""
-        at = Instant(now + (merge.me - wish.originator) % len(merge.streams) * self.ask_ns)
+        turn = (merge.me - wish.originator) % len(merge.streams)
         if not wish.last:
-            self._wait(asker, wish.originator, A_MARK, at, wish.first)
+            self._wait(asker, wish.originator, A_MARK, Instant(now + turn * self._patience()), wish.first)
             return
+        at = Instant(now + turn * self.ask_ns)
         for number in self.unanswered(wish, now):
             if merge.streams[wish.originator].has(number):
                 self._wait(asker, wish.originator, number, at, 0)

@@ -115,6 +115,9 @@ class Line:
 
     def next_owned(self, member: int, place: Place) -> Place:
         """Return the lowest place from here on that is this member's. Steps over distributions, never over slots."""
+        newest = self._all[-1]
+        if place >= newest.base:
+            return newest.next_owned(member, place)
         for index, distribution in enumerate(self._all):
             following = self._all[index + 1].base if index + 1 < len(self._all) else None
             if following is not None and following <= place:

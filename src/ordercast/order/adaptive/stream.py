@@ -19,6 +19,7 @@ from ordercast.wire.run import PacketRun
 
 class MemberStream:
     __slots__ = (
+        "_ends",
         "_firsts",
         "_held",
         "early",
@@ -43,6 +44,7 @@ class MemberStream:
         self.early: dict[int, PacketRun] = {}  # single packets that wait for others before them, by number
         self.undelivered: deque[PacketRun] = deque()  # in order
         self._firsts: list[int] = []  # numbers of the first packets of runs that are held
+        self._ends: list[Place] = []  # and places of their last
         self._held: list[PacketRun] = []  # in order, not known to be everywhere
 
     @property
@@ -93,6 +95,7 @@ class MemberStream:
         self.is_resting, self.rest = bool(run.flags & RESTS), 0
         self.undelivered.append(run)
         self._firsts.append(number)
+        self._ends.append(self.place)
         self._held.append(run)
 
     def missing(self, limit: int) -> list[tuple[int, int]]:
@@ -126,11 +129,9 @@ class MemberStream:
 
     def discard(self, through: Place) -> None:
         """Forget runs that all members have."""
-        count = 0
-        while count < len(self._held) and self._held[count].last <= through:
-            count += 1
+        count = bisect_right(self._ends, through)
         if count:
-            del self._held[:count], self._firsts[:count]
+            del self._held[:count], self._firsts[:count], self._ends[:count]
 
     def check_invariants(self) -> None:
         places = [run.seq for run in self._held]

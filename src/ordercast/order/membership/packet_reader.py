@@ -150,11 +150,15 @@ class PacketReader:
             else:
                 self._dispatch(decode(data, facts.cluster), step)
         except WireError as error:
-            step.note(PacketDropped(str(error)))
-            if isinstance(error, OtherVersion):
-                self._suspicion.heard_version(error, step)
-            else:
-                self._suspicion.heard_engine(data, step)
+            self._refuse(data, error, step)
+
+    def _refuse(self, packet: bytes, error: WireError, step: Step) -> None:
+        """Drop a packet; a person is told of a node that speaks another version, or runs another engine."""
+        step.note(PacketDropped(str(error)))
+        if isinstance(error, OtherVersion):
+            self._suspicion.heard_version(error, step)
+        else:
+            self._suspicion.heard_engine(packet, step)
 
     def _foreign(self, data: bytes, step: Step) -> None:
         """A data packet of another ring shows that its transmitter is alive, and nothing else; not even that if its
@@ -191,6 +195,9 @@ class PacketReader:
             return
         if not facts.horizon.believes(message, facts.ring_seq, step.now):
             self._suspicion.disbelieve(message, step)
+            return
+        if isinstance(message, Join | Announcement) and self._suspicion.is_unlike(message, step):
+            step.ignored(message, "its sender's engine has other settings")
             return
         match message:
             case CommitToken():

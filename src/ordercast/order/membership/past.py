@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from ordercast.model.configuration import ChangeReason
@@ -85,7 +85,12 @@ class Parts:
     is_stamped: bool = False  # likewise: deliveries carry stamps, and clocks are raised from outside
     outbox_of: Callable[[RingConfig], Outbox] = lambda config: Outbox(config.body_size_max)
     attached: Attached | None = None  # the ring's place in a network of rings, if it is in one
+    settings: Mapping[str, int] = field(default_factory=dict)  # keys on which members must agree: a digest of each
     freezes_at_entry: bool = False  # what is written on a Commit token stands: nothing old is taken or delivered then
+
+    @property
+    def setting_digests(self) -> tuple[int, ...]:
+        return tuple(self.settings.values())
 
     @property
     def domain(self) -> int | None:

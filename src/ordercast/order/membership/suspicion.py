@@ -18,7 +18,7 @@ from ordercast.order.membership.step import Step
 from ordercast.order.ring.config import COMPARED
 from ordercast.wire.head import CLUSTER, HEAD_SIZE, VERSION, OtherVersion, transmitter_of
 from ordercast.wire.header import digest_of
-from ordercast.wire.messages import Join, Leave, WireMessage
+from ordercast.wire.messages import Announcement, Join, Leave, WireMessage
 
 WARN_AGAIN_NS = 60 * SECOND
 ENGINE = "engine"  # the key on which all nodes of a cluster must agree
@@ -104,11 +104,24 @@ class Suspicion:
 
     def _is_news(self, node: NodeId, keys: tuple[str, ...], step: Step) -> bool:
         """Whether something was not told of this node yet; from now on it was."""
-        known = self._mismatches.get(node)
-        is_full = known is None and len(self._mismatches) >= KNOWN_FACTOR * step.facts.config.members_max
-        if not set(keys) - set(known or ()) or is_full:
+        known = self._mismatches.get(node, ())
+        is_full = not known and len(self._mismatches) >= KNOWN_FACTOR * step.facts.config.members_max
+        if not set(keys) - set(known) or is_full:
             return False
-        self._mismatches[node] = keys
+        self._mismatches[node] = tuple(dict.fromkeys((*known, *keys)))
+        return True
+
+    def is_unlike(self, message: Join | Announcement, step: Step) -> bool:
+        """Whether the sender's engine has other settings than this one, with which no configuration could work; a
+        person is told of the node and the keys."""
+        settings = step.facts.parts.settings
+        if message.settings == tuple(settings.values()):
+            return False
+        pairs = zip(settings.items(), message.settings, strict=False)
+        keys = tuple(key for (key, mine), theirs in pairs if mine != theirs) or tuple(settings)
+        if self._is_news(node_of(message.sender), keys, step):
+            text = f"{process_text(message.sender)} has {_others(keys)} than this process: they never come together"
+            step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, f"{text} until they are equal", message.sender))
         return True
 
     def compare_configuration(self, join: Join, step: Step) -> None:
@@ -119,7 +132,11 @@ class Suspicion:
         keys, node = tuple(key for key, mine, theirs in pairs if mine != theirs), node_of(join.sender)
         if not self._is_news(node, keys, step):
             return
-        values = "another value" if len(keys) == 1 else "other values"
-        listed = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])} and {keys[-1]}"
-        text = f"{process_text(join.sender)} has {values} of {listed} than this process: make them equal"
+        text = f"{process_text(join.sender)} has {_others(keys)} than this process: make them equal"
         step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, text, join.sender))
+
+
+def _others(keys: tuple[str, ...]) -> str:
+    if len(keys) == 1:
+        return f"another value of {keys[0]}"
+    return f"other values of {', '.join(keys[:-1])} and {keys[-1]}"

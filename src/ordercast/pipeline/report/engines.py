@@ -17,7 +17,11 @@ class EnginePart(NamedTuple):
 
 
 NOTHING = EnginePart(lambda tables, sources: [], lambda tables: [])
-ENGINE_PARTS: Mapping[str, EnginePart] = {"ring": EnginePart(ring_sections, ring_facts), "gateways": NOTHING}
+ENGINE_PARTS: Mapping[str, EnginePart] = {
+    "ring": EnginePart(ring_sections, ring_facts),
+    "gateways": NOTHING,
+    "adaptive": NOTHING,
+}
 
 
 def parts_of(tables: Tables) -> list[EnginePart]:

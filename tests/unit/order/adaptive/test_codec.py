@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from ordercast.model.errors import WireError
+from ordercast.model.ids import Seq
+from ordercast.model.service import Service
 from ordercast.order.adaptive.codec import (
     RESTS,
     aru_in,
@@ -21,6 +23,7 @@ from ordercast.order.adaptive.codec import (
     parse_direct,
 )
 from ordercast.wire.header import retransmitted
+from ordercast.wire.run import build_runs
 from tests.simulation.adaptive.fuzz import DECODERS, fuzz
 from tests.unit.wire.vectors import bytes_in, page_of
 
@@ -74,3 +77,16 @@ def test_packets_in_a_row_are_one_run_and_one_sent_again_is_the_same() -> None:
 def test_damaged_packets_are_refused_and_nothing_else_happens(name: str) -> None:
     read, refused = fuzz(name, 100_000)
     assert read and refused
+
+
+def test_packets_that_were_sent_one_by_one_may_be_read_in_a_row() -> None:
+    """The second acknowledges the first, and both are taken; a packet that acknowledges itself is not."""
+    load = 0, (0,), (3,), (int(Service.AGREED),), [b"one"], (), b""
+    numbers = (1, 0, 1), (2, 1, 2), (3, 3, 3)
+    first, second, third = (
+        build_runs(DIRECTS, [load], ONE, Seq(place), aru, number)[0].burst()[0] for place, aru, number in numbers
+    )
+    run, number = parse_direct(first + second, 0, len(first), DIRECTS)
+    assert (run.seq, run.count, number, aru_in(run)) == (1, 2, 1, 1)
+    with pytest.raises(WireError, match="acknowledges its own place"):
+        aru_in(parse_direct(third, 0, len(third), DIRECTS)[0])

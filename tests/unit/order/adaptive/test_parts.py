@@ -8,7 +8,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import SECOND, Instant
 from ordercast.order.adaptive.codec import Wish
 from ordercast.order.adaptive.config import AdaptiveConfig
-from ordercast.order.adaptive.flow import share_left
+from ordercast.order.adaptive.flow import burst_left, share_left
 from ordercast.order.adaptive.lookout import Lookout
 from ordercast.order.adaptive.policy import Policy, difference, weights_from
 from ordercast.order.adaptive.repair import Repair
@@ -147,3 +147,17 @@ def test_nobody_has_more_under_way_than_its_share() -> None:
     merge.advance([])
     merge.discard()
     assert share_left(merge, 40, 100) == 16
+
+
+def test_short_bursts_wait_where_much_is_on_its_way() -> None:
+    merge = make_merge(ONE)
+    assert burst_left(merge, 60, 100, 1) == 20  # nothing is on its way
+    for number in range(1, 7):
+        merge.sent(packet(merge.next_place(), number, ONE))
+    assert burst_left(merge, 60, 100, 1) == burst_left(merge, 60, 100, 14) == 14
+    for number in range(7, 17):
+        merge.sent(packet(merge.next_place(), number, ONE))
+    assert burst_left(merge, 60, 100, 1) == 0 and burst_left(merge, 60, 100, 4) == 4
+    for number in range(17, 20):
+        merge.sent(packet(merge.next_place(), number, ONE))
+    assert (share_left(merge, 60, 100), burst_left(merge, 60, 100, 50)) == (1, 0)  # less than a slot is left

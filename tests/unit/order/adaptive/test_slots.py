@@ -64,8 +64,11 @@ def test_the_busiest_gives_up_nothing_ahead() -> None:
 @pytest.mark.parametrize(
     ("config", "why"),
     [
-        (AdaptiveConfig(reach=1000), "reach must be at least 36864, or members could wait for each other for ever"),
-        (AdaptiveConfig(policy="whim", reach=40_000), "there is no policy 'whim'"),
+        (
+            AdaptiveConfig(reach=1000),
+            "reach must be at least 36864 for 128 members: they could wait for each other for ever",
+        ),
+        (AdaptiveConfig(policy="whim", reach=40_000), "policy must be one of demand, window, fixed"),
         (AdaptiveConfig(block=0, reach=40_000), "block must be at least 1"),
         (AdaptiveConfig(shares=((1, 0),), reach=40_000), "shares must be at least 1"),
         (AdaptiveConfig(threshold=1.0, reach=40_000), "threshold must be above 0"),

@@ -24,12 +24,12 @@ from ordercast.order.adaptive.codec import (
     encode_mark,
 )
 from ordercast.order.adaptive.config import AdaptiveConfig
-from ordercast.order.adaptive.flow import share_left, somebody_is_behind
+from ordercast.order.adaptive.flow import burst_left, somebody_is_behind
 from ordercast.order.adaptive.lookout import Lookout
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.office import Office
-from ordercast.order.adaptive.policy import Policy
+from ordercast.order.adaptive.policy import LOOKS, Policy
 from ordercast.order.adaptive.repair import Answers, Repair
 from ordercast.order.adaptive.slots import Distribution
 from ordercast.order.adaptive.stats import AdaptiveStats
@@ -69,6 +69,7 @@ class Direct(Working):
     office: Office
     mark_heading: Heading
     ask_heading: Heading
+    is_dozing: bool = False  # nobody sends: the policy looks seldom
     noted: set[Occurrence] = field(default_factory=set)  # what happened in this configuration already
 
     @classmethod
@@ -80,7 +81,7 @@ class Direct(Working):
         count = len(ring.members)
         state = cls(
             own,
-            Voice(own.config, config.rest_ns, max(1, config.window // 8), count, said_at=step.now),
+            Voice(own.config, config.rest_ns, max(1, config.window // max(8, 2 * count)), count, said_at=step.now),
             Repair(own.config.ask_ns, config.token_retransmit_ns, config.backlog_max),
             Lookout(count, ring.index, step.now),
             Office(own.config, own.policy, Trips(count, ring.index) if own.config.policy == "steady" else None),
@@ -107,6 +108,7 @@ class Direct(Working):
             self._lives(member, run.originator == transmitter, step)
             self.voice.received += run.count
             self.own.policy.sent(run.originator, run.count)
+            self._awake(step)
 
     def on_mark(self, mark: Mark, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
         is_direct = step.facts.installed.members[mark.originator] == transmitter
@@ -217,7 +219,7 @@ class Direct(Working):
         bursts: list[Burst] = []
         before, aru = merge.streams[merge.me].last, merge.aru
         while outbox:
-            allowed = share_left(merge, facts.config.window, facts.config.backlog_max)
+            allowed = burst_left(merge, facts.config.window, facts.config.backlog_max, outbox.packets())
             place = merge.next_place()
             if not allowed or place > merge.limit:
                 self.occurred(Occurrence.HELD_BY_REACH if allowed else Occurrence.HELD_BY_WINDOW, step)
@@ -233,6 +235,7 @@ class Direct(Working):
         sent = merge.streams[merge.me].last - before
         facts.stats.packets_sent += sent
         self.own.policy.sent(facts.me, sent)
+        self._awake(step)
         if bursts and len(merge.streams) > 1:
             step.effects.append(Broadcast(bursts))
             self.voice.sent(aru, step.now)
@@ -295,12 +298,12 @@ class Direct(Working):
         return encode_mark(self.mark_heading, facts.me, mark)
 
     def _arm(self, facts: Facts) -> None:
-        facts.timers.arm(Timer.MARK, self.voice.deadline())
-        due = self.repair.deadline()
-        if due is None:
-            facts.timers.cancel(Timer.ASK)
-        else:
-            facts.timers.arm(Timer.ASK, due)
+        timers, due = facts.timers, self.repair.deadline()
+        timers.arm(Timer.MARK, self.voice.deadline())
+        if due is not None:
+            timers.arm(Timer.ASK, due)
+        elif timers.is_armed(Timer.ASK):
+            timers.cancel(Timer.ASK)
 
     # Repair
 
@@ -367,13 +370,19 @@ class Direct(Working):
 
     def _adapt(self, step: Step) -> None:
         merge = merge_of(step.facts)
-        step.arm(Timer.ADAPT, self.own.config.adapt_ns)
+        self.is_dozing = self.own.policy.is_idle
+        step.arm(Timer.ADAPT, self.own.config.adapt_ns * (LOOKS if self.is_dozing else 1))
         waiting = [stream.mark.waiting if stream.mark is not None else 0 for stream in merge.streams]
         waiting[merge.me] = self.voice.waiting
         distribution = self.office.due(merge, waiting, step.now)
         if distribution is not None:
             self._announce_distribution(merge, distribution, step)
         self.own.policy.look()
+
+    def _awake(self, step: Step) -> None:
+        if self.is_dozing:
+            self.is_dozing = False
+            step.arm(Timer.ADAPT, self.own.config.adapt_ns)
 
     def _announce_distribution(self, merge: Merge, distribution: Distribution, step: Step) -> None:
         if distribution.keeper != merge.me:

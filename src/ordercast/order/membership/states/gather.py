@@ -72,6 +72,7 @@ class Gather(Changing):
                 attempt.blamed,
                 facts.digests,
                 facts.admission.claim,
+                facts.parts.setting_digests,
             )
         )
 

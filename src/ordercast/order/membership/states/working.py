@@ -80,7 +80,8 @@ class Working(State):
         facts = step.facts
         ring = facts.installed
         heard = facts.hearing.heard(step.now)
-        step.broadcast(Announcement(ring.id, facts.me, ring.members, heard, facts.admission.claim))
+        claim, settings = facts.admission.claim, facts.parts.setting_digests
+        step.broadcast(Announcement(ring.id, facts.me, ring.members, heard, claim, settings))
         facts.rosters.announced(step)
         step.arm(Timer.ANNOUNCE, facts.config.announce_ns)
         return self._drop_removed(step)
