@@ -128,6 +128,17 @@ def _all_come_along(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Views, "settle", wrong)
 
 
+def _left_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Where members leave, the others are in a view without them at once, though these do not know it yet."""
+    right = Views.settle
+
+    def wrong(self: Views) -> NetworkView | None:
+        view = right(self)
+        return view if view is None else replace(view, is_provisional=False)
+
+    patch.setattr(Views, "settle", wrong)
+
+
 FAULTS = (
     Fault("clock forgotten", _clock_forgotten, RingsPromise.TICKS),
     Fault("agreed rings", _agreed_rings, RingsPromise.SAFE_RINGS),
@@ -135,6 +146,7 @@ FAULTS = (
     Fault("out of order", _out_of_order, RingsPromise.IN_ORDER),
     Fault("states what it has", _states_what_it_has, RingsPromise.STATEMENTS),
     Fault("lost on the way up", _lost_on_the_way_up, RingsPromise.SAME_EVENTS),
+    Fault("left at once", _left_at_once, RingsPromise.SAFE_IN_VIEW),
     Fault("never holds", _never_holds, RingsPromise.QUEUES),
     Fault("ENDs that differ", _ends_that_differ, RingsPromise.PARTS),
     Fault("all come along", _all_come_along, Promise.TRUTHFUL_SETS),

@@ -107,9 +107,9 @@ class GatewayNode(OwnRings):
 
     @property
     def configuration(self) -> Membership:
-        if self._network is None:
+        if self._passing is None:
             return Membership(self._rings[0].ring.id, (self.process,))
-        view = self._network.view
+        view = self._passing.view
         return Membership(view.id, tuple(sorted(view.members)))
 
     @property

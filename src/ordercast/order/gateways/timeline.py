@@ -254,8 +254,7 @@ class Timeline:
             self._settle()
             for ring in self._known.parts:
                 self._known.parts[ring] -= leaving
-            self._views.change(stamp, ChangeReason.GIVEN_UP)
-            self._settle()
+            self._leave(stamp, ChangeReason.GIVEN_UP)
 
     def _lose(self, event: _Event) -> None:
         """Let the members of an ended ring leave that are in no half known: others may know of packets that these had
@@ -271,7 +270,13 @@ class Timeline:
         if not stay:
             known.occurred[Occurrence.NETWORK_DELETED] += 1
             known.deleted.append(ring)
-        self._views.change(known.place, ChangeReason.RING_SPLIT if stay else ChangeReason.RING_CUT_OFF, missing)
+        self._leave(known.place, ChangeReason.RING_SPLIT if stay else ChangeReason.RING_CUT_OFF, missing)
+
+    def _leave(self, stamp: Stamp, reason: ChangeReason, lost: Processes = NOBODY_ELSE) -> None:
+        """Make the view without those who have left. A ring that ended without them is still to be born: up to there
+        they may be in the view before and deliver what is safe in it."""
+        assert any(self._unborn()), "nobody leaves but for a ring that forms anew"
+        self._views.leave(stamp, reason, lost)
         self._settle()
 
     def _remove(self, ring: ConfigurationId) -> None:
@@ -282,7 +287,7 @@ class Timeline:
         del known.parts[ring]
         known.lost.pop(ring, None)
         known.changed()
-        self._views.change(known.place, ChangeReason.RING_SPLIT)
+        self._views.bear(known.place)
 
     def _bear(self, ring: LogicalRing) -> bool:
         if self.disputing(ring):
@@ -292,7 +297,7 @@ class Timeline:
             self._views.merge(ring)
         bear(self._known, ring)
         if not ring.is_merge:
-            self._views.change(ring.birth, ChangeReason.RING_REFORMED)
+            self._views.bear(ring.birth)
         self._on_birth(ring)
         return True
 

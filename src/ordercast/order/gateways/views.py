@@ -39,6 +39,8 @@ class NetworkView:
     reason: ChangeReason
     follows: bool = True  # what has this very stamp came before; otherwise it comes next
     number: int = 0  # of the views at this very place, how many came before
+    # Members have left, and a ring will be born that they are not on: for users, the view before this one ends there.
+    is_provisional: bool = False
     sources: Processes = NOBODY_ELSE  # members of all rings that are parts, even if none of them counts any more
 
     @property
@@ -64,6 +66,7 @@ class _Change:
     sides: tuple[ConfigurationId, ...] | None = None  # of a merge: the views of all sides
     strangers: Processes = NOBODY_ELSE  # members who come from elsewhere, though they were in the view
     lost: Processes = NOBODY_ELSE  # of a ring that has ended: nothing more is known of these
+    is_birth: bool = False  # a ring was born here
 
 
 class Views:
@@ -81,10 +84,15 @@ class Views:
         """Whether parts have changed since the last view was made."""
         return self._change is not None
 
-    def change(self, stamp: Stamp, reason: ChangeReason, lost: Processes = NOBODY_ELSE) -> None:
-        """Note that parts have changed at a place. The first reason counts, if several changes make one view."""
+    def leave(self, stamp: Stamp, reason: ChangeReason, lost: Processes = NOBODY_ELSE) -> None:
+        """Note that members have left at a place."""
+        assert self._change is None, "members leave at a place of their own"
+        self._change = _Change(stamp, reason, lost=lost)
+
+    def bear(self, stamp: Stamp) -> None:
+        """Note that a ring has taken its predecessor's place, or that a ring has gone of which nothing is left."""
         if self._change is None:
-            self._change = _Change(stamp, reason, lost=lost)
+            self._change = _Change(stamp, ChangeReason.RING_REFORMED, is_birth=True)
 
     def merge(self, ring: LogicalRing) -> None:
         """Note that the parts of several sides are one from here on: called before the parts are joined."""
@@ -95,7 +103,7 @@ class Views:
         known.occurred[Occurrence.NETWORK_SELF_MERGE] += len({side.view for side in ring.topologies}) == 1
         known.occurred[Occurrence.NETWORK_ALONE_AT_MERGE] += len(companions) == 1 < len(known.members)
         strangers = known.members - companions
-        self._change = _Change(ring.birth, ChangeReason.RINGS_MERGED, tuple(sorted(sides)), strangers)
+        self._change = _Change(ring.birth, ChangeReason.RINGS_MERGED, tuple(sorted(sides)), strangers, is_birth=True)
 
     def _companions(self, ring: LogicalRing) -> Processes:
         """Return who surely comes to a merge from my view: whom the speakers of the sides in my view can hear, less
@@ -132,6 +140,7 @@ class Views:
             (old.members & members) - change.strangers,
             reason,
             follows,
+            is_provisional=not change.is_birth,
             sources=NOBODY_ELSE.union(*(self._known.rings[ring].members for ring in self._known.parts)),
         )
         self.current = replace(view, number=old.number + 1) if view.place == old.place else view
