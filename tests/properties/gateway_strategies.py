@@ -105,7 +105,7 @@ def stretches(draw: st.DrawFn) -> Stretch:
     bodies = [draw(st.binary(max_size=20)) for _ in seqs]
     ring, tick, who = draw(rings), draw(numbers), draw(processes)
     whole = Stretch(ring, tick, who, tuple(seqs), tuple(bodies), draw(st.booleans()), draw(u64))
-    told = replace(whole.between(0, 1), interest=InterestItem(who, draw(u64)))
+    told = replace(whole.between(0, 1), interest=InterestItem(who, draw(u64), draw(st.booleans())))
     return draw(st.sampled_from([whole, whole.hollow(), told]))
 
 
@@ -119,6 +119,6 @@ items: st.SearchStrategy[Item] = st.one_of(
     ),
     topologies,
     holds,
-    st.builds(InterestItem, processes, u64),
+    st.builds(InterestItem, processes, u64, st.booleans()),
     stretches(),
 )

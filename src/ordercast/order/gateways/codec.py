@@ -144,7 +144,7 @@ def _encoded(item: Item) -> tuple[ItemKind, bytes]:
         case HoldItem():
             return ItemKind.HOLD, _hold(item)
         case InterestItem():
-            return ItemKind.INTEREST, struct.pack(">QQ", item.process, item.mask)
+            return ItemKind.INTEREST, _interest(item)
         case Stretch():
             return ItemKind.STRETCH, _stretch(item)
         case _:
@@ -317,6 +317,14 @@ def _read_mask(body: ByteReader) -> tuple[ProcessId, int]:
     return ProcessId(process), mask
 
 
+def _interest(item: InterestItem) -> bytes:
+    return struct.pack(">QQB", item.process, item.mask, item.is_return)
+
+
+def _read_interest(body: ByteReader) -> InterestItem:
+    return InterestItem(*_read_mask(body), bool(read_flag(body, 1)))
+
+
 def _read_word(body: ByteReader) -> OwnWord:
     return OwnWord(read_process(body), read_ring(body), read_ring(body))
 
@@ -331,7 +339,7 @@ def _stretch(stretch: Stretch) -> bytes:
         flags |= _ALIKE
     fixed = struct.pack(">QQQQQB", *stretch.ring, stretch.tick, stretch.originator, stretch.mask, flags)
     interest = stretch.interest
-    wanted = struct.pack(">QQ", interest.process, interest.mask) if interest is not None else b""
+    wanted = _interest(interest) if interest is not None else b""
     if isinstance(bodies, AlikeBodies):
         count = len(stretch.seqs)
         seqs = COUNT.pack(count) + struct.pack(f">{count}Q", *stretch.seqs)
@@ -344,7 +352,7 @@ def _read_stretch(body: ByteReader) -> Stretch:
     ring, (tick,), originator = read_ring(body), body.unpack(PROCESS), read_process(body)
     (mask,) = body.unpack(PROCESS)
     flags = read_flag(body, _SAFE | _HOLLOW | _INTEREST | _ALIKE)
-    interest = InterestItem(*_read_mask(body)) if flags & _INTEREST else None
+    interest = _read_interest(body) if flags & _INTEREST else None
     seqs, bodies = _read_alike(body) if flags & _ALIKE else _read_packets(body)
     if not seqs or seqs[-1] > NUMBER_MAX or not _ascend(seqs):
         raise WireError("packets that do not ascend")
@@ -389,6 +397,6 @@ _READERS: Final[dict[ItemKind, Callable[[ByteReader], Item]]] = {
     ItemKind.MARK: _read_mark,
     ItemKind.TOPOLOGY: _read_topology,
     ItemKind.HOLD: _read_hold,
-    ItemKind.INTEREST: lambda body: InterestItem(*_read_mask(body)),
+    ItemKind.INTEREST: _read_interest,
     ItemKind.STRETCH: _read_stretch,
 }

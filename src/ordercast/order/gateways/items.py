@@ -92,7 +92,7 @@ class Stretch:
     bodies: Sequence[bytes]
     is_safe: bool = False  # a message in them asks for safe delivery in the network
     mask: int = EVERYTHING  # buckets of the groups that want one of them
-    interest: InterestItem | None = None  # a packet of its own tells what its originator wants
+    interest: InterestItem | None = None  # a packet of its own in which its originator speaks of itself
 
     @property
     def is_hollow(self) -> bool:
@@ -254,6 +254,7 @@ class InterestItem:
 
     process: ProcessId
     mask: int
+    is_return: bool = False  # it came alone to a merge, and is from here on in the view that the others are in
 
 
 # What gateways flood through the network, and what stays on the ring where it was said.

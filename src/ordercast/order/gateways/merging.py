@@ -189,7 +189,7 @@ class Merging:
             physical=flush.physical.id,
             ring=own,
             by=known.me,
-            view=self._views.current.id,
+            view=self._views.common,
             reachable=known.members & known.heard,
             parts=tuple(
                 TopologyPart(known.rings[ring], members, known.lost.get(ring, NOBODY_ELSE))

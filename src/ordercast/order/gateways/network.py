@@ -130,8 +130,8 @@ class RingNetwork:
         return self.may_number(domain) and not self.holds.in_force(self.view.members)
 
     def interest_due(self) -> InterestItem | None:
-        """Return what to say of this process's interest, as a safe native packet on a ring that `may_number`."""
-        return self.masks.due(bool(self.merging.flushes))
+        """Return what this process has to say of itself, as a safe native packet on a ring that `may_number`."""
+        return self.masks.due(bool(self.merging.flushes), self.views.is_alone)
 
     # Inputs
 

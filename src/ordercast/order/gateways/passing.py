@@ -88,8 +88,8 @@ class PassingUp:
                 self._begun[key] = stamp
 
     def _change(self, view: NetworkView) -> list[Effect]:
-        """Return what a view brings. Those who have left may deliver in the old view what is safe there, until a ring
-        is born without them: what comes up to there is withheld, and delivered in the transitional configuration."""
+        """Return the effects of a view. Until a ring is born without them, members who have left may deliver in the old
+        view what is safe there: what comes up to that place is withheld, for the transitional configuration."""
         # The ring of one that has left may still bring the end of its message.
         self.large.keep(view.sources)
         self._begun = {key: self._begun[key] for key in self.large.parts}

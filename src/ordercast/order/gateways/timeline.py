@@ -199,6 +199,9 @@ class Timeline:
         known.streams[run.content.ring].passed(run.content)
         if run.content.bodies:
             self.passed.append(run)
+        if run.content.interest is not None and run.content.interest.is_return:
+            self._views.come_back(run.content.originator, run.last)
+            self._settle()
 
     def _pass_safe(self, stretch: Stretch, stream: RingStream) -> bool:
         """Pass the first packet of a run that not all rings are known to have, if all members have it or those who

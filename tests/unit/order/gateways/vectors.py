@@ -210,7 +210,7 @@ ITEMS = (
         "interest",
         "What a process wants",
         ReadItem(InterestItem(TWO, 5), NO_STAMP, None),
-        _groups((8, "process"), (8, "mask")),
+        _groups((8, "process"), (8, "mask"), (1, "it takes over the view of the others here: no")),
     ),
     ItemVector(
         "stretch",
