@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.codec import Item
 from ordercast.order.gateways.items import (
@@ -61,7 +62,7 @@ def bare_rings(draw: st.DrawFn) -> LogicalRing:
 def bare_ends(draw: st.DrawFn) -> EndItem:
     successor = draw(bare_rings())
     half = draw(_within(successor.members, 1))
-    return EndItem(draw(rings), half, successor, draw(_within(successor.members)))
+    return EndItem(draw(rings), half, successor, draw(_within(successor.members)), draw(st.sampled_from(ChangeReason)))
 
 
 @st.composite
@@ -96,7 +97,7 @@ def ends(draw: st.DrawFn) -> EndItem:
     end, said = draw(bare_ends()), draw(st.lists(topologies, max_size=2))
     ring = end.successor
     whole = LogicalRing(ring.id, ring.members, ring.gateways, ring.tick, ring.halves, tuple(said))
-    return EndItem(end.ring, end.half, whole, end.sure)
+    return replace(end, successor=whole)
 
 
 @st.composite

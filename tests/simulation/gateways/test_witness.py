@@ -110,9 +110,9 @@ def _never_holds(patch: pytest.MonkeyPatch) -> None:
 def _ends_that_differ(patch: pytest.MonkeyPatch) -> None:
     """Processes with an odd number say of a ring's end another birth than the others."""
 
-    def wrong(ring: Any, half: Any, successor: LogicalRing, sure: Iterable[ProcessId]) -> EndItem:
+    def wrong(ring: Any, half: Any, successor: LogicalRing, sure: Iterable[ProcessId], *reason: Any) -> EndItem:
         is_odd = not successor.is_merge and len(successor.members) > 1 and node_of(min(sure)) % 2
-        return EndItem(ring, half, replace(successor, tick=successor.tick + is_odd), frozenset(sure))
+        return EndItem(ring, half, replace(successor, tick=successor.tick + is_odd), frozenset(sure), *reason)
 
     patch.setattr(network, "EndItem", wrong)
 

@@ -91,7 +91,18 @@ class Subscriptions:
 class Masks:
     """Who wants what, as heard; and what this process wants itself."""
 
-    __slots__ = ("_is_returning", "_is_unwanted", "_known", "_masks", "_said", "_until", "_version", "_wanted", "_wish", "is_filtering")
+    __slots__ = (
+        "_is_returning",
+        "_is_unwanted",
+        "_known",
+        "_masks",
+        "_said",
+        "_until",
+        "_version",
+        "_wanted",
+        "_wish",
+        "is_filtering",
+    )
 
     def __init__(self, known: Known, is_filtering: bool) -> None:
         self._known = known

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import NamedTuple
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.attached import SEQ_STEP, SEQS_PER_DOMAIN
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
@@ -126,6 +127,7 @@ class EndItem:
     half: Processes
     successor: LogicalRing
     sure: Processes  # who went on, by their own word or by what all of them are known to have
+    reason: ChangeReason = ChangeReason.RING_REFORMED  # why, as the ring itself says it: equal at all of the half
 
     @property
     def stamp(self) -> Stamp:

@@ -153,7 +153,7 @@ class RingNetwork:
         known.clock = max(known.clock, ring.tick)
         known.need = max(known.need, new.birth)
         self._state_last(domain, old.id, half)
-        end = EndItem(old.id, half, new, frozenset((known.me,)))
+        end = EndItem(old.id, half, new, frozenset((known.me,)), ring.reason)
         self.forwarding.say(end, domain)
         self.forwarding.start_ring(domain, ring.id, half)
         self.coverage.split(old.id, new.id)

@@ -28,6 +28,9 @@ from ordercast.order.stamped.lanes import NEVER, Stamp, StampedRun, lowest
 Passed = StampedRun[Stretch] | NetworkView  # what goes up, in the order of the network
 
 
+ORDERLY = frozenset((ChangeReason.LEFT, ChangeReason.REMOVED))
+
+
 class _Kind(IntEnum):
     """Candidates at one place are taken in this order."""
 
@@ -273,7 +276,12 @@ class Timeline:
         if not stay:
             known.occurred[Occurrence.NETWORK_DELETED] += 1
             known.deleted.append(ring)
-        self._leave(known.place, ChangeReason.RING_SPLIT if stay else ChangeReason.RING_CUT_OFF, missing)
+        self._leave(known.place, self._why_lost(ring) if stay else ChangeReason.RING_CUT_OFF, missing)
+
+    def _why_lost(self, ring: ConfigurationId) -> ChangeReason:
+        """Return why members left a ring that goes on: in order, if all halves of it that are known say so."""
+        reasons = {end.reason for end in self._known.ends.of(ring)}
+        return min(reasons) if reasons <= ORDERLY else ChangeReason.RING_SPLIT
 
     def _leave(self, stamp: Stamp, reason: ChangeReason, lost: Processes = NOBODY_ELSE) -> None:
         """Make the view without those who have left. A ring that ended without them is still to be born: up to there
