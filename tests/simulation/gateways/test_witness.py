@@ -14,6 +14,7 @@ from ordercast.model.ids import ConfigurationId, ProcessId, node_of
 from ordercast.model.promises import AnyPromise, Promise, RingsPromise
 from ordercast.order.clock import StoredClock
 from ordercast.order.gateways import holds, network
+from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.forwarding import Forwarding
 from ordercast.order.gateways.holds import Pressure
 from ordercast.order.gateways.items import Carried, Column, EndItem, Flooded, LogicalRing, Processes, Stretch
@@ -128,6 +129,12 @@ def _all_come_along(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Views, "settle", wrong)
 
 
+def _safe_is_agreed(patch: pytest.MonkeyPatch) -> None:
+    """What is next is delivered, whoever has it."""
+    patch.setattr(Coverage, "covers", lambda self, run: True)
+    patch.setattr(Coverage, "lacking", lambda self, packet: frozenset())
+
+
 def _left_at_once(patch: pytest.MonkeyPatch) -> None:
     """Where members leave, the others are in a view without them at once, though these do not know it yet."""
     right = Views.settle
@@ -146,6 +153,7 @@ FAULTS = (
     Fault("out of order", _out_of_order, RingsPromise.IN_ORDER),
     Fault("states what it has", _states_what_it_has, RingsPromise.STATEMENTS),
     Fault("lost on the way up", _lost_on_the_way_up, RingsPromise.SAME_EVENTS),
+    Fault("safe is agreed", _safe_is_agreed, RingsPromise.SAFE),
     Fault("left at once", _left_at_once, RingsPromise.SAFE_IN_VIEW),
     Fault("never holds", _never_holds, RingsPromise.QUEUES),
     Fault("ENDs that differ", _ends_that_differ, RingsPromise.PARTS),
