@@ -99,9 +99,9 @@ class PassingUp:
 
     def _end(self, ending: _Ending, view: NetworkView) -> list[Effect]:
         old, self.view, self._ending = self.view, view, None
-        between = _between(old.id, view.id)
         self.own += sum(_count(parcels) for _, parcels, own in ending.withheld if own)
         along, reason = tuple(sorted(ending.along)), ending.reason(view)
+        between = _between(old.id, view.id, along)
         return [
             Install(_configuration(ending.first, ConfigurationKind.TRANSITIONAL, between, old.id, along, reason)),
             *(Deliver(between, origin, parcels) for origin, parcels, _ in ending.withheld),
@@ -141,6 +141,7 @@ def _configuration(
     return Configuration(kind, name, members, previous, along, reason, place)
 
 
-def _between(old: ConfigurationId, new: ConfigurationId) -> ConfigurationId:
-    """Return the id of the transitional configuration from one view to another."""
-    return id_from(view_number(new) - 1, tuple(old), tuple(new))
+def _between(old: ConfigurationId, new: ConfigurationId, along: tuple[ProcessId, ...]) -> ConfigurationId:
+    """Return the id of the transitional configuration from one view to another, of those who come along: at a merge
+    they may be fewer here than there."""
+    return id_from(view_number(new) - 1, tuple(old), tuple(new), along)
