@@ -328,7 +328,7 @@ def _strangers_want_nothing(patch: pytest.MonkeyPatch) -> None:
 def _marks_without_interest(patch: pytest.MonkeyPatch) -> None:
     """Members of a ring that is to merge go on wanting what they wanted."""
     right = Masks.due
-    patch.setattr(Masks, "due", lambda self, is_merging: right(self, False))
+    patch.setattr(Masks, "due", lambda self, is_merging, is_alone=False: right(self, False, is_alone))
     patch.setattr(Masks, "want_everything_until", lambda self, stamp: None)
     patch.setattr(Masks, "in_force", property(lambda self: EVERYTHING))
 
