@@ -59,6 +59,12 @@ class Application(Protocol):
     def on_left(self, at: Instant) -> None: ...
     def on_failure(self, error: BaseException) -> None: ...
 
+    def begin_turn(self) -> None:
+        """Packets have come."""
+
+    def end_turn(self) -> None:
+        """All that came of the packets was told."""
+
 
 class Driver:
     def __init__(
@@ -151,8 +157,7 @@ class Driver:
         """Data, or packets of links."""
         now = _now()
         is_lone = now - self._read_at > LONE_NS  # nothing came for a while: there is no second packet to look for
-        packets = lane.read_one() if is_lone else lane.drain()
-        self._receive(packets, now)
+        self._receive(lane.read_one() if is_lone else lane.drain(), now)
         self._brought_lone = is_lone
 
     def _token_readable(self, sockets: Sockets) -> None:
@@ -174,7 +179,9 @@ class Driver:
     def _receive(self, packets: list[Packet], now: Instant) -> None:
         if packets and not self._is_stopped:
             self._read_at = now
+            self._application.begin_turn()
             self._protected(now, self._engine.receive, packets)
+            self._application.end_turn()
 
     def _wake(self) -> None:
         now = _now()

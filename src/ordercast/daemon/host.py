@@ -60,7 +60,6 @@ class GroupHost(Participant):
         self._will_pump = False
         self._is_carrying_out = False
         self._will_flush = False
-        self._is_reading = False  # what a session says; it will be flushed behind that
         self._roster_waiters: dict[Claim, list[Callable[[UsageError | None], None]]] = {}
         self._holding: dict[int, Instant] = {}  # sessions for which all wait, and since when
         self.serving: Serving | None = None
@@ -269,18 +268,20 @@ class GroupHost(Participant):
         self.handouts.touched[session] = None
         self._flush_soon()
 
-    def begin_reading(self) -> None:
-        """A session has something to say."""
-        self._is_reading = True
+    def end_turn(self) -> None:
+        """What came of the packets is written at once: the event loop need not come round for that."""
+        super().end_turn()
+        if self.handouts.touched:
+            self.handouts.flush()
 
     def end_reading(self, session: Session) -> None:
         """The session has said all for now, and flushes itself; others are flushed soon if something came of it."""
-        self._is_reading = False
+        self._is_turn = False
         self.handouts.touched.pop(session, None)
         self._flush_soon()
 
     def _flush_soon(self) -> None:
-        if self.handouts.touched and not self._will_flush and not self._is_reading:
+        if self.handouts.touched and not self._will_flush and not self._is_turn:
             self._will_flush = True
             asyncio.get_running_loop().call_soon(self._flush)
 

@@ -119,6 +119,7 @@ class Participant(ABC):
         self._message_size_max = self.config.sizes.message_size_max
         self._is_used = False
         self._is_leaving = False
+        self._is_turn = False  # of packets, or of a session that speaks: sessions are flushed at its end
         self._since_turn = 0  # bytes submitted since the event loop had a turn
         self._has_room = asyncio.Event()
         self._ended = asyncio.Event()
@@ -485,6 +486,12 @@ class Participant(ABC):
 
             deliver = without_stamps(deliver)
         self._delivered(deliver, size + MESSAGE_OVERHEAD * count)
+
+    def begin_turn(self) -> None:
+        self._is_turn = True
+
+    def end_turn(self) -> None:
+        self._is_turn = False
 
     def on_view(self, effect: Install, at: Instant) -> None:
         self._record(Installed(at, self.process, effect.configuration))

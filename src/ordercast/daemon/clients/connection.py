@@ -110,7 +110,7 @@ class Connection(asyncio.BufferedProtocol):
             return  # whatever it still says
         if self.desk.half.name:  # noise is no sign of life
             self._heard_at = asyncio.get_running_loop().time()
-        self._host.begin_reading()
+        self._host.begin_turn()
         try:
             count = self._take(self._reader.received(nbytes))
         except WireError as error:
