@@ -67,7 +67,8 @@ class Stage:
         for name in mine:
             known.own[domains[name]] = self.ids[name]
         known.changed()
-        self.network.views.current = Views(known).current
+        begun, views = Views(known), self.network.views
+        views.current, views.common = begun.current, begun.common
         self.domains = domains
 
     def receive(self, name: str, ticks: Iterable[int], is_safe: bool = False) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.codec import Item
 from ordercast.order.gateways.items import (
@@ -61,7 +62,7 @@ def bare_rings(draw: st.DrawFn) -> LogicalRing:
 def bare_ends(draw: st.DrawFn) -> EndItem:
     successor = draw(bare_rings())
     half = draw(_within(successor.members, 1))
-    return EndItem(draw(rings), half, successor, draw(_within(successor.members)))
+    return EndItem(draw(rings), half, successor, draw(_within(successor.members)), draw(st.sampled_from(ChangeReason)))
 
 
 @st.composite
@@ -96,7 +97,7 @@ def ends(draw: st.DrawFn) -> EndItem:
     end, said = draw(bare_ends()), draw(st.lists(topologies, max_size=2))
     ring = end.successor
     whole = LogicalRing(ring.id, ring.members, ring.gateways, ring.tick, ring.halves, tuple(said))
-    return EndItem(end.ring, end.half, whole, end.sure)
+    return replace(end, successor=whole)
 
 
 @st.composite
@@ -105,7 +106,7 @@ def stretches(draw: st.DrawFn) -> Stretch:
     bodies = [draw(st.binary(max_size=20)) for _ in seqs]
     ring, tick, who = draw(rings), draw(numbers), draw(processes)
     whole = Stretch(ring, tick, who, tuple(seqs), tuple(bodies), draw(st.booleans()), draw(u64))
-    told = replace(whole.between(0, 1), interest=InterestItem(who, draw(u64)))
+    told = replace(whole.between(0, 1), interest=InterestItem(who, draw(u64), draw(st.booleans())))
     return draw(st.sampled_from([whole, whole.hollow(), told]))
 
 
@@ -119,6 +120,6 @@ items: st.SearchStrategy[Item] = st.one_of(
     ),
     topologies,
     holds,
-    st.builds(InterestItem, processes, u64),
+    st.builds(InterestItem, processes, u64, st.booleans()),
     stretches(),
 )

@@ -114,7 +114,9 @@ class RingsPromise(Enum):
     CARRIED = "rings: what is carried its own ring has handed up so"
     IN_ORDER = "rings: a gateway puts the packets of a source on a ring in order, each of them once"
     STATEMENTS = "rings: whoever is said to have something has it"
+    SAFE = "rings: what is delivered as safe all members of the view have"
     SAME_EVENTS = "rings: what follows one view is the same at all"
+    SAFE_IN_VIEW = "rings: what is safe in a view all who are in it deliver in it, or in what ends it"
     QUEUES = "rings: whoever has much to carry asks all to stop"
     PARTS = "rings: the parts of a view are rings that there are"
 

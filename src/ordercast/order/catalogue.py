@@ -199,7 +199,7 @@ ENGINES: dict[str, EngineEntry] = {
             _gateways,
             "hosts on several switches or in several buildings",
             "one order over many rings, and nobody hears more than its own",
-            "order waits for every ring of the network; replicated state may fork when a member is given up",
+            "order waits for every ring of the network",
             gateways.PROMISED,
             gateways.SERVICES,
             RING_TRAFFIC,

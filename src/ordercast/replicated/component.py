@@ -60,6 +60,7 @@ class Component:
     is_primary: bool = False
     step: int = 0  # how many were loaded since the decision
     is_signalled: bool = False
+    is_attempt: bool = False  # it was decided after the signal, so others may have decided otherwise
     is_uniting: bool = False  # several sides have met, and not all who were on them have the state that unites them
 
     @property
@@ -151,6 +152,7 @@ class Component:
         self.decision = decision
         self.holders = set(decision.holders)
         self.is_primary = decision.is_primary
+        self.is_attempt = self.is_signalled
         self.is_uniting = decision.reason in (Reason.SIDES, Reason.UNITED)
 
     def electorate(self) -> Electorate:

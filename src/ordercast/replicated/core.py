@@ -246,7 +246,7 @@ class Core(Facts):
         elif component.is_primary:
             self._sequence(component, (held,), effects)
         elif command.life == self.me.life:
-            self._requests.refuse(command.request, effects)
+            self._requests.refuse(command.request, effects, is_certain=not component.is_attempt)
 
     def _on_message(self, component: Component, sender: str, message: Message, effects: list[Effect]) -> None:
         match message:
@@ -346,7 +346,7 @@ class Core(Facts):
         for held in pending:
             command = decode_command(held.payload)
             if command.life == self.me.life:
-                self._requests.refuse(command.request, effects)
+                self._requests.refuse(command.request, effects, is_certain=not component.is_attempt)
 
     def _sequence(self, component: Component, more: Iterable[Held], effects: list[Effect]) -> None:
         """These have their places now. Who is being loaded keeps them for later."""

@@ -62,10 +62,12 @@ class Requests:
         if self.settle(number) is not None:
             effects.append(Confirm(number, outcome.position, outcome.result))
 
-    def refuse(self, number: int, effects: list[Effect]) -> None:
+    def refuse(self, number: int, effects: list[Effect], *, is_certain: bool = True) -> None:
+        """Refuse a request of which one copy was found to come to nothing; `is_certain`: at everybody."""
         request = self.settle(number)
         if request is not None:
-            effects.append(Refuse(number, Why.NOT_PRIMARY if request.copies == 1 else Why.UNCERTAIN))
+            is_certain &= request.copies == 1
+            effects.append(Refuse(number, Why.NOT_PRIMARY if is_certain else Why.UNCERTAIN))
 
     def unheard(self) -> Iterator[int]:
         """Return the requests of which no copy is still to come in this view."""

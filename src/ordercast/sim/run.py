@@ -44,6 +44,7 @@ from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import Event, Installed, Noted, Started
 from ordercast.trace.replica_records import ReplicaEvent
+from ordercast.wire.head import cluster_id_from
 
 EventT = TypeVar("EventT")
 PACKETS = "packets sent"  # row of the counts
@@ -99,6 +100,10 @@ class Tally:
             self.counts[f"{event.configuration.kind.value} views"] += 1
 
 
+def domain_name(segment: int) -> str:
+    return f"segment{segment}"
+
+
 def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
     """The engine of one host, as a daemon makes it."""
     segments = segments_of(options.attachments, node)
@@ -111,7 +116,7 @@ def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
         options.networks,
         nodes=options.nodes,
         verbose=verbose,
-        domains=tuple(Domain(segment, f"segment{segment}") for segment in segments),
+        domains=tuple(Domain(segment, domain_name(segment)) for segment in segments),
         is_filtering=options.has_clients,
     ).driven
 
@@ -248,12 +253,20 @@ def _also(
     return [*([kept.append] if is_kept else []), *([observer] if observer is not None else [])]
 
 
+def _clusters_of(options: SimOptions) -> list[bytes]:
+    """Return the cluster ids of all rings."""
+    name = options.sizes.cluster
+    if options.engine != GATEWAYS:
+        return [cluster_id_from(name)]
+    return [cluster_id_from(name, GATEWAYS, domain_name(segment)) for segment in range(options.segments)]
+
+
 def _make_trouble(world: World, seed: int, counts: Counter[str]) -> None:
     """Have packets forged and a plot laid, where the options ask for it."""
     options = world.options
     if options.poison:
         # Rings that fall apart would spoil the plot that brings daemons together.
         rng, is_aimed = Random(f"poison {seed}"), options.aim not in (None, Aim.GATHERING)
-        world.poisoner = Poisoner(options.sizes.cluster, options.poison, rng, counts, is_aimed=is_aimed)
+        world.poisoner = Poisoner(_clusters_of(options), options.poison, rng, counts, is_aimed=is_aimed)
     if options.aim is not None:
         lay(world, options.aim, Random(f"aim {seed}"))

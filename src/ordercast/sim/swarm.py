@@ -314,7 +314,9 @@ _HOSTILE: dict[SwarmKind, Callable[[int], SimOptions]] = {
 
 def _options_on_rings(engine: str, seed: int, kind: SwarmKind, topology: RingTopology | None) -> SimOptions:
     """The same in a network of rings. Node lists are a matter of each ring, and nobody judges them over several."""
-    options = replace(_HOSTILE[kind](seed), engine=engine, poison=0.0, aim=None)
+    options = replace(_HOSTILE[kind](seed), engine=engine, aim=None)
+    if kind is not SwarmKind.PLAIN or seed >= AIMED_FIRST:  # plots and episodes go by what rings do undisturbed
+        options = replace(options, poison=0.0)
     rng = Random(f"rings {seed}")
     if seed >= EPISODES_FIRST:
         return episode_options(options, seed)

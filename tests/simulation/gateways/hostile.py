@@ -220,6 +220,7 @@ class Run:
                 return False
             if (
                 host.attempts
+                or host.view().is_provisional
                 or host.view().members != alive
                 or any(network.known.streams[ring].runs for ring in network.known.parts)
             ):

@@ -148,6 +148,29 @@ def safe_delivery(world: World) -> Iterator[str]:
                         yield f"safe: {message.body!r} delivered by {host.id}, never by {other}"
 
 
+def safe_in_one_view(world: World) -> Iterator[str]:
+    """What one delivers as safe in a view, whoever was in that view delivers in it, or in what ends it for its users:
+    before the next view that is not provisional."""
+    safe: dict[ConfigurationId, dict[bytes, Host]] = defaultdict(dict)
+    before: dict[ConfigurationId, list[tuple[Host, set[bytes]]]] = defaultdict(list)
+    for host in world.hosts.values():
+        name, messages = None, list[Message]()
+        for view, delivered, after in _stays(host):
+            if not view.is_provisional:
+                name = view.id
+                messages = []
+                safe[name].update((message.body, host) for message in delivered if message.is_safe)
+            messages += delivered
+            if name is not None and after is not None and not after.is_provisional:
+                before[name].append((host, set(_bodies(messages))))
+    for name, those in before.items():
+        for host, bodies in those:
+            for body, other in safe[name].items():
+                message = next(each for each in other.events if isinstance(each, Message) and each.body == body)
+                if body not in bodies and host.is_owed(message):
+                    yield f"safe: {body!r} delivered by {other.id} in {name}, and by {host.id} not in it"
+
+
 def causal(world: World) -> Iterator[str]:
     """A message lies above all that its sender had delivered before it sent it."""
     for host in world.hosts.values():
@@ -198,6 +221,7 @@ JUDGES: tuple[Judge, ...] = (
     transitional_sets,
     self_delivery,
     safe_delivery,
+    safe_in_one_view,
     causal,
     ticks_rise,
     carried_in_order,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import TopologyItem
 from tests.conformance.network_play import NetworkPlay, line, parallel, people
 from tests.simulation.gateways.judges import verdict
@@ -161,6 +162,7 @@ def lost_and_back() -> NetworkPlay:
     play.asleep.clear()
     play.settle()
     assert _is_together(play)
+    assert not any(host.network.known.occurred[Occurrence.NETWORK_ALONE_AT_MERGE] for host in play.world.alive)
     return play
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ordercast.model.configuration import ChangeReason, ConfigurationKind
+from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import SwarmKind, options_of
@@ -44,6 +46,16 @@ def test_a_calm_network_is_one_view_of_everybody() -> None:
     assert result.settled and result.is_valid, result.verdict.sentence
     last = {event.process: event.configuration for event in result.events if isinstance(event, Installed)}
     assert {len(view.members) for view in last.values()} == {5} and len({view.id for view in last.values()}) == 1
+
+
+def test_an_orderly_leave_is_one_in_the_other_rings_too() -> None:
+    faults = (Fault(1_000_000_000, FaultKind.LEAVE, node=0),)
+    options = SimOptions(nodes=5, engine="gateways", attachments=LINE, messages=20, faults=faults)
+    result = simulate(options, 1, keep_events=True)
+    assert result.settled and result.is_valid, result.verdict.sentence
+    views = [event.configuration for event in result.events if isinstance(event, Installed)]
+    left = [view for view in views if view.kind is ConfigurationKind.REGULAR and len(view.members) == 4]
+    assert len(left) == 4 and {view.reason for view in left} == {ChangeReason.LEFT}
 
 
 def test_a_ring_alone_is_a_network_too() -> None:

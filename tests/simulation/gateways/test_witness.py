@@ -14,6 +14,7 @@ from ordercast.model.ids import ConfigurationId, ProcessId, node_of
 from ordercast.model.promises import AnyPromise, Promise, RingsPromise
 from ordercast.order.clock import StoredClock
 from ordercast.order.gateways import holds, network
+from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.forwarding import Forwarding
 from ordercast.order.gateways.holds import Pressure
 from ordercast.order.gateways.items import Carried, Column, EndItem, Flooded, LogicalRing, Processes, Stretch
@@ -110,9 +111,9 @@ def _never_holds(patch: pytest.MonkeyPatch) -> None:
 def _ends_that_differ(patch: pytest.MonkeyPatch) -> None:
     """Processes with an odd number say of a ring's end another birth than the others."""
 
-    def wrong(ring: Any, half: Any, successor: LogicalRing, sure: Iterable[ProcessId]) -> EndItem:
+    def wrong(ring: Any, half: Any, successor: LogicalRing, sure: Iterable[ProcessId], *reason: Any) -> EndItem:
         is_odd = not successor.is_merge and len(successor.members) > 1 and node_of(min(sure)) % 2
-        return EndItem(ring, half, replace(successor, tick=successor.tick + is_odd), frozenset(sure))
+        return EndItem(ring, half, replace(successor, tick=successor.tick + is_odd), frozenset(sure), *reason)
 
     patch.setattr(network, "EndItem", wrong)
 
@@ -128,6 +129,23 @@ def _all_come_along(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Views, "settle", wrong)
 
 
+def _safe_is_agreed(patch: pytest.MonkeyPatch) -> None:
+    """What is next is delivered, whoever has it."""
+    patch.setattr(Coverage, "covers", lambda self, run: True)
+    patch.setattr(Coverage, "lacking", lambda self, packet: frozenset())
+
+
+def _left_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Where members leave, the others are in a view without them at once, though these do not know it yet."""
+    right = Views.settle
+
+    def wrong(self: Views) -> NetworkView | None:
+        view = right(self)
+        return view if view is None else replace(view, is_provisional=False)
+
+    patch.setattr(Views, "settle", wrong)
+
+
 FAULTS = (
     Fault("clock forgotten", _clock_forgotten, RingsPromise.TICKS),
     Fault("agreed rings", _agreed_rings, RingsPromise.SAFE_RINGS),
@@ -135,6 +153,8 @@ FAULTS = (
     Fault("out of order", _out_of_order, RingsPromise.IN_ORDER),
     Fault("states what it has", _states_what_it_has, RingsPromise.STATEMENTS),
     Fault("lost on the way up", _lost_on_the_way_up, RingsPromise.SAME_EVENTS),
+    Fault("safe is agreed", _safe_is_agreed, RingsPromise.SAFE),
+    Fault("left at once", _left_at_once, RingsPromise.SAFE_IN_VIEW),
     Fault("never holds", _never_holds, RingsPromise.QUEUES),
     Fault("ENDs that differ", _ends_that_differ, RingsPromise.PARTS),
     Fault("all come along", _all_come_along, Promise.TRUTHFUL_SETS),

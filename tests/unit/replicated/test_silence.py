@@ -70,6 +70,21 @@ def test_who_is_excluded_has_no_vote() -> None:
     assert stage.refused("a") == [Refuse(2, Why.NOT_PRIMARY)]
 
 
+def test_after_the_signal_nothing_is_refused_for_certain() -> None:
+    """Its word that excludes the others comes to a alone, after the signal: b and c may have decided otherwise, with
+    the same command before them."""
+    stage = begun()
+    stage.view(2, *ALL, at=["a"])
+    stage.settle("a")
+    stage.submit("a", b"two")
+    stage.settle("a")
+    impatient(stage, "a")
+    stage.signal(2, "a")
+    stage.settle("a")
+    assert stage.last("a").reason is Reason.NO_QUORUM
+    assert stage.refused("a") == [Refuse(2, Why.UNCERTAIN)]
+
+
 def test_who_is_excluded_knows_it_at_the_same_place_and_is_not_current() -> None:
     stage, _ = silent()
     impatient(stage, "a")

@@ -42,7 +42,7 @@ class RingAttachment:
         residual = self.read(change.residual)
         configuration = change.configuration
         self._reading = RingReading(configuration.id)
-        ring = PhysicalRing(configuration.id, frozenset(configuration.members), change.birth)
+        ring = PhysicalRing(configuration.id, frozenset(configuration.members), change.birth, configuration.reason)
         return residual, frozenset(configuration.transitional), ring
 
     def freight(self, items: Iterable[Carried]) -> list[Freight]:

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from itertools import pairwise
 from typing import Final, NamedTuple, assert_never
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.bodies import AlikeBodies, bodies_from
@@ -51,12 +53,15 @@ from ordercast.order.gateways.pieces import (
     STAMP,
     counted,
     read_flag,
+    read_interest,
     read_list,
+    read_mask,
     read_process,
     read_ring,
     read_set,
     read_stamp,
     sane,
+    write_interest,
     write_set,
 )
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
@@ -144,7 +149,7 @@ def _encoded(item: Item) -> tuple[ItemKind, bytes]:
         case HoldItem():
             return ItemKind.HOLD, _hold(item)
         case InterestItem():
-            return ItemKind.INTEREST, struct.pack(">QQ", item.process, item.mask)
+            return ItemKind.INTEREST, write_interest(item)
         case Stretch():
             return ItemKind.STRETCH, _stretch(item)
         case _:
@@ -172,15 +177,16 @@ def _read_logical(body: ByteReader) -> LogicalRing:
 
 
 def _end(end: EndItem) -> bytes:
-    return b"".join((RING.pack(*end.ring), write_set(end.half), write_set(end.sure), _logical(end.successor)))
+    why = FLAG.pack(end.reason)
+    return b"".join((RING.pack(*end.ring), write_set(end.half), write_set(end.sure), why, _logical(end.successor)))
 
 
 def _read_bare_end(body: ByteReader) -> EndItem:
     ring, half, sure = read_ring(body), read_set(body), read_set(body)
-    successor = _read_logical(body)
+    reason, successor = ChangeReason(read_flag(body, max(ChangeReason))), _read_logical(body)
     if not half or not half <= successor.members or not sure <= successor.members:
         raise WireError("an END whose sets contradict each other")
-    return EndItem(ring, half, successor, sure)
+    return EndItem(ring, half, successor, sure, reason)
 
 
 def _topologies(ring: LogicalRing) -> bytes:
@@ -192,7 +198,7 @@ def _read_end(body: ByteReader) -> EndItem:
     topologies = read_list(body, _read_topology, RINGS_MAX, "topologies")
     ring = bare.successor
     whole = LogicalRing(ring.id, ring.members, ring.gateways, ring.tick, ring.halves, topologies)
-    return EndItem(bare.ring, bare.half, whole, bare.sure)
+    return replace(bare, successor=whole)
 
 
 # What is said of rings
@@ -295,7 +301,7 @@ def _read_topology(body: ByteReader) -> TopologyItem:
         read_list(body, _read_base, ENTRIES_MAX, "bases"),
         read_list(body, _read_bare_end, RINGS_MAX, "ENDs"),
         read_list(body, _read_word, ENTRIES_MAX, "words"),
-        read_list(body, _read_mask, ENTRIES_MAX, "masks"),
+        read_list(body, read_mask, ENTRIES_MAX, "masks"),
         read_list(body, _read_hold, ENTRIES_MAX, "holds"),
         read_list(body, _read_begun, ENTRIES_MAX, "messages in parts"),
     )
@@ -312,11 +318,6 @@ def _read_base(body: ByteReader) -> Base:
     return Base(read_process(body), read_flag(body, DOMAINS_MAX - 1), read_ring(body))
 
 
-def _read_mask(body: ByteReader) -> tuple[ProcessId, int]:
-    process, mask = body.numbers(2, "Q")
-    return ProcessId(process), mask
-
-
 def _read_word(body: ByteReader) -> OwnWord:
     return OwnWord(read_process(body), read_ring(body), read_ring(body))
 
@@ -331,7 +332,7 @@ def _stretch(stretch: Stretch) -> bytes:
         flags |= _ALIKE
     fixed = struct.pack(">QQQQQB", *stretch.ring, stretch.tick, stretch.originator, stretch.mask, flags)
     interest = stretch.interest
-    wanted = struct.pack(">QQ", interest.process, interest.mask) if interest is not None else b""
+    wanted = write_interest(interest) if interest is not None else b""
     if isinstance(bodies, AlikeBodies):
         count = len(stretch.seqs)
         seqs = COUNT.pack(count) + struct.pack(f">{count}Q", *stretch.seqs)
@@ -344,7 +345,7 @@ def _read_stretch(body: ByteReader) -> Stretch:
     ring, (tick,), originator = read_ring(body), body.unpack(PROCESS), read_process(body)
     (mask,) = body.unpack(PROCESS)
     flags = read_flag(body, _SAFE | _HOLLOW | _INTEREST | _ALIKE)
-    interest = InterestItem(*_read_mask(body)) if flags & _INTEREST else None
+    interest = read_interest(body) if flags & _INTEREST else None
     seqs, bodies = _read_alike(body) if flags & _ALIKE else _read_packets(body)
     if not seqs or seqs[-1] > NUMBER_MAX or not _ascend(seqs):
         raise WireError("packets that do not ascend")
@@ -389,6 +390,6 @@ _READERS: Final[dict[ItemKind, Callable[[ByteReader], Item]]] = {
     ItemKind.MARK: _read_mark,
     ItemKind.TOPOLOGY: _read_topology,
     ItemKind.HOLD: _read_hold,
-    ItemKind.INTEREST: lambda body: InterestItem(*_read_mask(body)),
+    ItemKind.INTEREST: read_interest,
     ItemKind.STRETCH: _read_stretch,
 }

@@ -91,7 +91,18 @@ class Subscriptions:
 class Masks:
     """Who wants what, as heard; and what this process wants itself."""
 
-    __slots__ = ("_is_unwanted", "_known", "_masks", "_said", "_until", "_version", "_wanted", "_wish", "is_filtering")
+    __slots__ = (
+        "_is_returning",
+        "_is_unwanted",
+        "_known",
+        "_masks",
+        "_said",
+        "_until",
+        "_version",
+        "_wanted",
+        "_wish",
+        "is_filtering",
+    )
 
     def __init__(self, known: Known, is_filtering: bool) -> None:
         self._known = known
@@ -102,6 +113,7 @@ class Masks:
         self._until: Stamp = NO_STAMP
         self._said = deque((EVERYTHING,))  # the one that was delivered last, and those on their way
         self._is_unwanted = False  # something came that nobody here wants
+        self._is_returning = False  # it has said that it takes over the view of the others, and not delivered that
         self.is_filtering = is_filtering
 
     # Gateways
@@ -163,23 +175,28 @@ class Masks:
         """Want everything until all are past a merge: whoever has not had it does not know whom it brings."""
         self._until = max(self._until, stamp)
 
-    def due(self, is_merging: bool) -> InterestItem | None:
+    def due(self, is_merging: bool, is_alone: bool = False) -> InterestItem | None:
         """Return what to say now, in a safe packet of its own; None if all is said."""
-        if not self.is_filtering:
+        is_return = is_alone and not self._is_returning
+        if not self.is_filtering and not is_return:
             return None
         mask = EVERYTHING if is_merging or self._until > self._known.stable else self._wish
         is_more = mask & ~self._said[-1] != 0
         if not is_more and (mask == self._said[-1] or not self._is_unwanted):
-            return None
+            if not is_return:
+                return None
+            mask = self._said[-1]
         self._known.occurred[Occurrence.NETWORK_INTEREST_RAISED] += is_more
         self._is_unwanted = False
+        self._is_returning |= is_return
         self._said.append(mask)
-        return InterestItem(self._known.me, mask)
+        return InterestItem(self._known.me, mask, is_return)
 
     def delivered(self, interest: InterestItem) -> None:
         """Hear that an interest was passed in the order: this process's own are then in force."""
         if interest.process == self._known.me:
             self._said.popleft()
+            self._is_returning &= not interest.is_return
 
     @property
     def in_force(self) -> int:

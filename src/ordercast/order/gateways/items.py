@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import NamedTuple
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.attached import SEQ_STEP, SEQS_PER_DOMAIN
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
@@ -92,7 +93,7 @@ class Stretch:
     bodies: Sequence[bytes]
     is_safe: bool = False  # a message in them asks for safe delivery in the network
     mask: int = EVERYTHING  # buckets of the groups that want one of them
-    interest: InterestItem | None = None  # a packet of its own tells what its originator wants
+    interest: InterestItem | None = None  # a packet of its own in which its originator speaks of itself
 
     @property
     def is_hollow(self) -> bool:
@@ -126,6 +127,7 @@ class EndItem:
     half: Processes
     successor: LogicalRing
     sure: Processes  # who went on, by their own word or by what all of them are known to have
+    reason: ChangeReason = ChangeReason.RING_REFORMED  # why, as the ring itself says it: equal at all of the half
 
     @property
     def stamp(self) -> Stamp:
@@ -254,6 +256,7 @@ class InterestItem:
 
     process: ProcessId
     mask: int
+    is_return: bool = False  # it came alone to a merge, and is from here on in the view that the others are in
 
 
 # What gateways flood through the network, and what stays on the ring where it was said.

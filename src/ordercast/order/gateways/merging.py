@@ -8,9 +8,10 @@ topologies merges, and whoever has not gives up. Both may happen in halves that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import (
@@ -41,6 +42,7 @@ class PhysicalRing(NamedTuple):
     id: ConfigurationId
     members: Processes
     tick: int  # above every packet of the old rings that a member has held
+    reason: ChangeReason = ChangeReason.RING_REFORMED  # why the old rings ended, as all members say it
 
 
 class Buffered(NamedTuple):
@@ -189,7 +191,7 @@ class Merging:
             physical=flush.physical.id,
             ring=own,
             by=known.me,
-            view=self._views.current.id,
+            view=self._views.common,
             reachable=known.members & known.heard,
             parts=tuple(
                 TopologyPart(known.rings[ring], members, known.lost.get(ring, NOBODY_ELSE))
@@ -203,7 +205,7 @@ class Merging:
     def _ends_before(self, merge: Stamp) -> list[EndItem]:
         known = self._known
         return [
-            EndItem(end.ring, end.half, end.successor.bare(), end.sure)
+            replace(end, successor=end.successor.bare())
             for ring in sorted(known.parts)
             for end in known.ends.of(ring)
             if end.successor.birth < merge

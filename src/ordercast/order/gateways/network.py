@@ -130,8 +130,8 @@ class RingNetwork:
         return self.may_number(domain) and not self.holds.in_force(self.view.members)
 
     def interest_due(self) -> InterestItem | None:
-        """Return what to say of this process's interest, as a safe native packet on a ring that `may_number`."""
-        return self.masks.due(bool(self.merging.flushes))
+        """Return what this process has to say of itself, as a safe native packet on a ring that `may_number`."""
+        return self.masks.due(bool(self.merging.flushes), self.views.is_alone)
 
     # Inputs
 
@@ -153,7 +153,7 @@ class RingNetwork:
         known.clock = max(known.clock, ring.tick)
         known.need = max(known.need, new.birth)
         self._state_last(domain, old.id, half)
-        end = EndItem(old.id, half, new, frozenset((known.me,)))
+        end = EndItem(old.id, half, new, frozenset((known.me,)), ring.reason)
         self.forwarding.say(end, domain)
         self.forwarding.start_ring(domain, ring.id, half)
         self.coverage.split(old.id, new.id)

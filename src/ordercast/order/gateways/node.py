@@ -107,9 +107,9 @@ class GatewayNode(OwnRings):
 
     @property
     def configuration(self) -> Membership:
-        if self._network is None:
+        if self._passing is None:
             return Membership(self._rings[0].ring.id, (self.process,))
-        view = self._network.view
+        view = self._passing.view
         return Membership(view.id, tuple(sorted(view.members)))
 
     @property
@@ -259,8 +259,7 @@ class GatewayNode(OwnRings):
             effects += self._view_number.writes(network.view.id)
             effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
-            if self._is_filtering:
-                effects += self._subscribe(network, now)
+            effects += self._speak(network, now)
         effects += self._leave_if_done(passing, now)
         if now >= self.watch.due:
             effects += self.watch.look(snapshot_of(network), now)
@@ -339,11 +338,12 @@ class GatewayNode(OwnRings):
         self._is_held = is_held
         return self._taken(first, first.inner.hold(is_held, now))
 
-    def _subscribe(self, network: RingNetwork, now: Instant) -> list[Effect]:
+    def _speak(self, network: RingNetwork, now: Instant) -> list[Effect]:
         """Tell the network what users want, in a native packet, which is delivered where users' packets may be; tell
         users what surely comes from now on."""
         subscriptions, masks = self._subscriptions, network.masks
-        masks.want(subscriptions.mask)
+        if self._is_filtering:
+            masks.want(subscriptions.mask)
         effects: list[Effect] = []
         first = next((one for one in self._attachments if network.may_number(one.domain)), None)
         interest = network.interest_due() if first is not None else None

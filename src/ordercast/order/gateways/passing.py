@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Effect, Install, Parcel
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
-from ordercast.order.gateways.items import BegunMessage, Stretch
+from ordercast.order.gateways.items import BegunMessage, Processes, Stretch
 from ordercast.order.gateways.packets import parcels_of
 from ordercast.order.gateways.timeline import Passed
 from ordercast.order.gateways.views import NetworkView, id_from, view_number
@@ -28,11 +29,13 @@ class PassingUp:
         self.unsound = 0  # packets whose bodies cannot be
         self.own = 0  # messages of this process that were passed up
         self._begun: dict[tuple[ProcessId, int], Stamp] = {}  # the first parts of messages, by originator and sender
+        self._ending: _Ending | None = None  # members have left the view, which is not over for them
 
     def started(self) -> Effect:
         """Return the configuration in which a life begins."""
         view = self.view
-        return Install(_configuration(view, ConfigurationKind.REGULAR, view.id, NO_CONFIGURATION))
+        along = tuple(sorted(view.transitional))
+        return Install(_configuration(view, ConfigurationKind.REGULAR, view.id, NO_CONFIGURATION, along, view.reason))
 
     def effects(self, passed: Iterable[Passed], me: ProcessId) -> list[Effect]:
         effects: list[Effect] = []
@@ -61,9 +64,12 @@ class PassingUp:
                 parcels.append(parcel)
         if not parcels:
             return
-        if stretch.originator == me:
-            self.own += sum(len(parcel[4]) for parcel in parcels)
-        effects.append(Deliver(self.view.id, ConfigurationId(tick, ProcessId(tag)), parcels))
+        origin, own = ConfigurationId(tick, ProcessId(tag)), stretch.originator == me
+        if self._ending is not None:
+            self._ending.withheld.append((origin, parcels, own))
+            return
+        self.own += _count(parcels) if own else 0
+        effects.append(Deliver(self.view.id, origin, parcels))
 
     # Messages on both sides of a merge
 
@@ -82,29 +88,60 @@ class PassingUp:
                 self._begun[key] = stamp
 
     def _change(self, view: NetworkView) -> list[Effect]:
-        """Nothing is delivered between the two: the transitional one ends the old view."""
-        old, self.view = self.view, view
-        between = _between(old.id, view.id)
+        """Return the effects of a view. Until a ring is born without them, members who have left may deliver in the old
+        view what is safe there: what comes up to that place is withheld, for the transitional configuration."""
         # The ring of one that has left may still bring the end of its message.
         self.large.keep(view.sources)
         self._begun = {key: self._begun[key] for key in self.large.parts}
+        ending = self._ending = self._ending or _Ending(view, view.transitional)
+        ending.along &= view.transitional
+        return [] if view.is_provisional else self._end(ending, view)
+
+    def _end(self, ending: _Ending, view: NetworkView) -> list[Effect]:
+        old, self.view, self._ending = self.view, view, None
+        self.own += sum(_count(parcels) for _, parcels, own in ending.withheld if own)
+        along, reason = tuple(sorted(ending.along)), ending.reason(view)
+        between = _between(old.id, view.id, along)
         return [
-            Install(_configuration(view, ConfigurationKind.TRANSITIONAL, between, old.id)),
-            Install(_configuration(view, ConfigurationKind.REGULAR, view.id, between)),
+            Install(_configuration(ending.first, ConfigurationKind.TRANSITIONAL, between, old.id, along, reason)),
+            *(Deliver(between, origin, parcels) for origin, parcels, _ in ending.withheld),
+            Install(_configuration(view, ConfigurationKind.REGULAR, view.id, between, along, reason)),
         ]
 
 
+@dataclass(slots=True)
+class _Ending:
+    """A view that members have left, until the next one that users are to have."""
+
+    first: NetworkView  # where the transitional configuration begins
+    along: Processes  # who comes along to the next one
+    withheld: list[tuple[ConfigurationId, list[Parcel], bool]] = field(default_factory=list)  # bool: its own messages
+
+    def reason(self, view: NetworkView) -> ChangeReason:
+        """Return why the view ended: a merge says so; otherwise what came first."""
+        return view.reason if view.reason is ChangeReason.RINGS_MERGED else self.first.reason
+
+
+def _count(parcels: Iterable[Parcel]) -> int:
+    return sum(len(parcel[4]) for parcel in parcels)
+
+
 def _configuration(
-    view: NetworkView, kind: ConfigurationKind, name: ConfigurationId, previous: ConfigurationId
+    view: NetworkView,
+    kind: ConfigurationKind,
+    name: ConfigurationId,
+    previous: ConfigurationId,
+    along: tuple[ProcessId, ...],
+    reason: ChangeReason,
 ) -> Configuration:
-    along = tuple(sorted(view.transitional))
     is_regular = kind is ConfigurationKind.REGULAR
     members = tuple(sorted(view.members)) if is_regular else along
     tick, tag, seq = view.place
     place = Position(ConfigurationId(tick, ProcessId(tag)), seq, VIEW_SLOTS + 2 * view.number + is_regular)
-    return Configuration(kind, name, members, previous, along, view.reason, place)
+    return Configuration(kind, name, members, previous, along, reason, place)
 
 
-def _between(old: ConfigurationId, new: ConfigurationId) -> ConfigurationId:
-    """Return the id of the transitional configuration from one view to another."""
-    return id_from(view_number(new) - 1, tuple(old), tuple(new))
+def _between(old: ConfigurationId, new: ConfigurationId, along: tuple[ProcessId, ...]) -> ConfigurationId:
+    """Return the id of the transitional configuration from one view to another, of those who come along: at a merge
+    they may be fewer here than there."""
+    return id_from(view_number(new) - 1, tuple(old), tuple(new), along)

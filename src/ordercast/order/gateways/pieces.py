@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId
-from ordercast.order.gateways.items import CAP, Processes
+from ordercast.order.gateways.items import CAP, InterestItem, Processes
 from ordercast.order.stamped.lanes import Stamp
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.messages import MEMBERS_MAX
@@ -81,3 +81,16 @@ def read_flag(body: ByteReader, limit: int = 1) -> int:
     if flag > limit:
         raise WireError("flags that do not exist")
     return int(flag)
+
+
+def read_mask(body: ByteReader) -> tuple[ProcessId, int]:
+    process, mask = body.numbers(2, "Q")
+    return ProcessId(process), mask
+
+
+def write_interest(item: InterestItem) -> bytes:
+    return struct.pack(">QQB", item.process, item.mask, item.is_return)
+
+
+def read_interest(body: ByteReader) -> InterestItem:
+    return InterestItem(*read_mask(body), bool(read_flag(body)))

@@ -18,6 +18,8 @@ VIEW_REASONS = (
     ChangeReason.RING_SPLIT,
     ChangeReason.RING_CUT_OFF,
     ChangeReason.RINGS_MERGED,
+    ChangeReason.LEFT,
+    ChangeReason.REMOVED,
     ChangeReason.GIVEN_UP,
 )
 REASONS = ring.REASONS

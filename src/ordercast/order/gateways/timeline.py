@@ -28,6 +28,9 @@ from ordercast.order.stamped.lanes import NEVER, Stamp, StampedRun, lowest
 Passed = StampedRun[Stretch] | NetworkView  # what goes up, in the order of the network
 
 
+ORDERLY = frozenset((ChangeReason.LEFT, ChangeReason.REMOVED))
+
+
 class _Kind(IntEnum):
     """Candidates at one place are taken in this order."""
 
@@ -199,6 +202,9 @@ class Timeline:
         known.streams[run.content.ring].passed(run.content)
         if run.content.bodies:
             self.passed.append(run)
+        if run.content.interest is not None and run.content.interest.is_return:
+            self._views.come_back(run.content.originator, run.last)
+            self._settle()
 
     def _pass_safe(self, stretch: Stretch, stream: RingStream) -> bool:
         """Pass the first packet of a run that not all rings are known to have, if all members have it or those who
@@ -254,8 +260,7 @@ class Timeline:
             self._settle()
             for ring in self._known.parts:
                 self._known.parts[ring] -= leaving
-            self._views.change(stamp, ChangeReason.GIVEN_UP)
-            self._settle()
+            self._leave(stamp, ChangeReason.GIVEN_UP)
 
     def _lose(self, event: _Event) -> None:
         """Let the members of an ended ring leave that are in no half known: others may know of packets that these had
@@ -271,7 +276,18 @@ class Timeline:
         if not stay:
             known.occurred[Occurrence.NETWORK_DELETED] += 1
             known.deleted.append(ring)
-        self._views.change(known.place, ChangeReason.RING_SPLIT if stay else ChangeReason.RING_CUT_OFF, missing)
+        self._leave(known.place, self._why_lost(ring) if stay else ChangeReason.RING_CUT_OFF, missing)
+
+    def _why_lost(self, ring: ConfigurationId) -> ChangeReason:
+        """Return why members left a ring that goes on: in order, if all halves of it that are known say so."""
+        reasons = {end.reason for end in self._known.ends.of(ring)}
+        return min(reasons) if reasons <= ORDERLY else ChangeReason.RING_SPLIT
+
+    def _leave(self, stamp: Stamp, reason: ChangeReason, lost: Processes = NOBODY_ELSE) -> None:
+        """Make the view without those who have left. A ring that ended without them is still to be born: up to there
+        they may be in the view before and deliver what is safe in it."""
+        assert any(self._unborn()), "nobody leaves but for a ring that forms anew"
+        self._views.leave(stamp, reason, lost)
         self._settle()
 
     def _remove(self, ring: ConfigurationId) -> None:
@@ -282,7 +298,7 @@ class Timeline:
         del known.parts[ring]
         known.lost.pop(ring, None)
         known.changed()
-        self._views.change(known.place, ChangeReason.RING_SPLIT)
+        self._views.bear(known.place)
 
     def _bear(self, ring: LogicalRing) -> bool:
         if self.disputing(ring):
@@ -292,7 +308,7 @@ class Timeline:
             self._views.merge(ring)
         bear(self._known, ring)
         if not ring.is_merge:
-            self._views.change(ring.birth, ChangeReason.RING_REFORMED)
+            self._views.bear(ring.birth)
         self._on_birth(ring)
         return True
 

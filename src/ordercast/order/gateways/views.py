@@ -39,6 +39,8 @@ class NetworkView:
     reason: ChangeReason
     follows: bool = True  # what has this very stamp came before; otherwise it comes next
     number: int = 0  # of the views at this very place, how many came before
+    # Members have left, and a ring will be born that they are not on: for users, the view before this one ends there.
+    is_provisional: bool = False
     sources: Processes = NOBODY_ELSE  # members of all rings that are parts, even if none of them counts any more
 
     @property
@@ -64,38 +66,59 @@ class _Change:
     sides: tuple[ConfigurationId, ...] | None = None  # of a merge: the views of all sides
     strangers: Processes = NOBODY_ELSE  # members who come from elsewhere, though they were in the view
     lost: Processes = NOBODY_ELSE  # of a ring that has ended: nothing more is known of these
+    is_birth: bool = False  # a ring was born here
+    returning: ProcessId | None = None  # takes over the view of the others
 
 
 class Views:
     """The views that one process goes through."""
 
-    __slots__ = ("_change", "_known", "current")
+    __slots__ = ("_change", "_known", "common", "current")
 
     def __init__(self, known: Known) -> None:
         self._known = known
         self._change: _Change | None = None
         self.current = self._first()
+        # What the others call it: whoever came alone to a merge has another past, and another id, until it is back.
+        self.common = self.current.id
 
     @property
     def is_pending(self) -> bool:
         """Whether parts have changed since the last view was made."""
         return self._change is not None
 
-    def change(self, stamp: Stamp, reason: ChangeReason, lost: Processes = NOBODY_ELSE) -> None:
-        """Note that parts have changed at a place. The first reason counts, if several changes make one view."""
+    def leave(self, stamp: Stamp, reason: ChangeReason, lost: Processes = NOBODY_ELSE) -> None:
+        """Note that members have left at a place."""
+        assert self._change is None, "members leave at a place of their own"
+        self._change = _Change(stamp, reason, lost=lost)
+
+    def bear(self, stamp: Stamp) -> None:
+        """Note that a ring has taken its predecessor's place, or that a ring has gone of which nothing is left."""
         if self._change is None:
-            self._change = _Change(stamp, reason, lost=lost)
+            self._change = _Change(stamp, ChangeReason.RING_REFORMED, is_birth=True)
 
     def merge(self, ring: LogicalRing) -> None:
         """Note that the parts of several sides are one from here on: called before the parts are joined."""
         assert self._change is None, "a merge is at a place of its own"
-        mine, known = self.current.id, self._known
-        sides = {topology.view for topology in ring.topologies} | {mine}
+        known = self._known
+        sides = {topology.view for topology in ring.topologies}
         companions = self._companions(ring)
         known.occurred[Occurrence.NETWORK_SELF_MERGE] += len({side.view for side in ring.topologies}) == 1
         known.occurred[Occurrence.NETWORK_ALONE_AT_MERGE] += len(companions) == 1 < len(known.members)
         strangers = known.members - companions
-        self._change = _Change(ring.birth, ChangeReason.RINGS_MERGED, tuple(sorted(sides)), strangers)
+        self._change = _Change(ring.birth, ChangeReason.RINGS_MERGED, tuple(sorted(sides)), strangers, is_birth=True)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether this process has come to a merge from a view that no side of it was in, and is not back."""
+        return self.current.id != self.common
+
+    def come_back(self, process: ProcessId, stamp: Stamp) -> None:
+        """Note that a process that came alone to a merge is in the view of the others from a place on."""
+        members, me = self._known.members, self._known.me
+        if process in members:
+            strangers = frozenset((process,)) if process != me else members - {me}
+            self._change = _Change(stamp, ChangeReason.RINGS_MERGED, strangers=strangers, returning=process)
 
     def _companions(self, ring: LogicalRing) -> Processes:
         """Return who surely comes to a merge from my view: whom the speakers of the sides in my view can hear, less
@@ -115,27 +138,38 @@ class Views:
             return None
         rings = self._rings()
         shape = tuple((part.ring.id, part.members) for part in rings)
-        if change.sides is None and not change.lost and shape == self.current.shape:
+        is_needed = change.sides is not None or change.lost or change.returning is not None
+        if not is_needed and shape == self.current.shape:
             return None
         old, members = self.current, self._known.members
-        follows = change.stamp <= self._known.place
-        before = change.sides if change.sides is not None else (old.id,)
         reason = change.reason
         if reason is ChangeReason.RING_REFORMED and not old.members <= members:
             reason = ChangeReason.RING_SPLIT
         view = NetworkView(
-            view_id(before, change.stamp, shape, change.lost),
+            self._name(change, shape),
             old.id,
             change.stamp,
             members,
             rings,
             (old.members & members) - change.strangers,
             reason,
-            follows,
+            change.stamp <= self._known.place,
+            is_provisional=not change.is_birth and (change.returning is None or old.is_provisional),
             sources=NOBODY_ELSE.union(*(self._known.rings[ring].members for ring in self._known.parts)),
         )
         self.current = replace(view, number=old.number + 1) if view.place == old.place else view
         return self.current
+
+    def _name(self, change: _Change, shape: PartShapes) -> ConfigurationId:
+        """Return the id of the next view, and note what the others call it."""
+        old, before = self.current.id, self.common
+        sides = (before,) if change.sides is None else change.sides
+        lost = change.lost if change.returning is None else frozenset((change.returning,))
+        self.common = view_id(sides, change.stamp, shape, lost)
+        if change.returning == self._known.me or (old == before and before in sides):
+            return self.common
+        past = (old,) if change.sides is None else sorted({*sides, old})
+        return view_id(past, change.stamp, shape, lost)
 
     def _rings(self) -> tuple[TopologyPart, ...]:
         rings = self._known.rings

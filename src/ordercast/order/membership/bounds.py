@@ -8,7 +8,9 @@ differ on what lies within: what a Join may say is less than what a ring may hav
 seq that keeps being told although it is refused raises the bound, by one leap at a time. A process that was led far up
 is so taken back within seconds; and with ten forged rings a second it takes twelve years to the end of all numbers.
 
-The Lamport clock is bounded and never refused: nothing is decided by it, and a token must not get lost for its sake.
+The Lamport clock of a ring that stands alone is bounded and never refused: nothing is decided by it, and a token must
+not get lost for its sake. In a network of rings it is the first number of every place in the order, and must not fall
+along a ring: a token whose clock leaps is refused there, as a ring seq is.
 """
 
 from __future__ import annotations
@@ -35,21 +37,44 @@ def believed_clock(mine: int, told: int, *, is_new: bool) -> int:
     return min(told, CLOCK_MAX if is_new else mine + CLOCK_LEAP, CLOCK_MAX)
 
 
-class Horizon:
-    """The highest ring seq that is believed: a distance from mine, and what patience has added."""
+class Reach:
+    """The highest number that is believed: a distance from mine, and what patience has added."""
 
-    __slots__ = ("_patience", "_raised", "_raised_at")
+    __slots__ = ("_leap", "_limit", "_patience", "_raised", "_raised_at")
 
-    def __init__(self, patience: Duration) -> None:
+    def __init__(self, leap: int, limit: int, patience: Duration) -> None:
+        self._leap = leap
+        self._limit = limit  # nothing above it is ever believed
         self._patience = patience  # how long something unbelievable must go on to raise the bound
         self._raised = 0  # up to here it was raised; not a distance, or each raise would count at every ring again
         self._raised_at: Instant | None = None
+
+    def includes(self, number: int, mine: int, now: Instant, more: int = 0) -> bool:
+        highest = max(mine + self._leap, self._raised)
+        if number <= min(highest + more, self._limit):
+            return True
+        if self._raised_at is None:
+            self._raised_at = now
+        elif now - self._raised_at >= self._patience:
+            self._raised = highest + self._leap
+            self._raised_at = now
+        return False
+
+
+class Horizon:
+    """The highest ring seq, and in a network of rings the highest tick, that are believed."""
+
+    __slots__ = ("_clocks", "_rings")
+
+    def __init__(self, patience: Duration) -> None:
+        self._rings = Reach(RING_SEQ_LEAP, RING_SEQ_MAX, patience)
+        self._clocks = Reach(CLOCK_LEAP, CLOCK_MAX, patience)
 
     def believes(self, message: WireMessage, mine: int, now: Instant) -> bool:
         """The ring seq that I might take over from this message, or propose because of it, can be true."""
         match message:
             case Join():
-                return self._reaches(message.ring_seq, mine + RING_SEQ_LEAP, 0, now)
+                return self._rings.includes(message.ring_seq, mine, now)
             case CommitToken() | Announcement():
                 return self.believes_ring(message.ring, mine, now)
             case _:
@@ -57,18 +82,11 @@ class Horizon:
 
     def believes_ring(self, ring: ConfigurationId, mine: int, now: Instant) -> bool:
         """There can be such a ring."""
-        return self._reaches(ring.seq, mine + RING_SEQ_LEAP, RING_SEQ_LEAP, now)
+        return self._rings.includes(ring.seq, mine, now, RING_SEQ_LEAP)
 
-    def _reaches(self, ring_seq: int, bound: int, more: int, now: Instant) -> bool:
-        highest = max(bound, self._raised)
-        if ring_seq <= min(highest + more, RING_SEQ_MAX):
-            return True
-        if self._raised_at is None:
-            self._raised_at = now
-        elif now - self._raised_at >= self._patience:
-            self._raised = highest + RING_SEQ_LEAP
-            self._raised_at = now
-        return False
+    def believes_clock(self, tick: int, mine: int, now: Instant) -> bool:
+        """A token of a ring in a network of rings can have come so far."""
+        return self._clocks.includes(tick, mine, now)
 
 
 class Numbering:

@@ -178,6 +178,14 @@ class PacketReader:
             soon = step.now + self._config.announce_ns // 8
             facts.timers.arm(Timer.ANNOUNCE, min(soon, facts.timers.deadline(Timer.ANNOUNCE) or soon))
 
+    def _is_ahead(self, token: Token | CommitToken, step: Step) -> bool:
+        """Whether the clock of a token leaps, where it makes the order."""
+        facts = step.facts
+        if facts.parts.attached is None or facts.horizon.believes_clock(token.timestamp, facts.clock.tick, step.now):
+            return False
+        step.ignored(token, "it comes from a time that cannot be")
+        return True
+
     def _dispatch(self, message: WireMessage, step: Step) -> None:
         facts, state = step.facts, self._state
         if message.sender == facts.me and not isinstance(message, Token | CommitToken):
@@ -188,6 +196,8 @@ class PacketReader:
             facts.rosters.copied(message, step, is_stranger=is_stranger)
             return
         if is_stranger:
+            return
+        if isinstance(message, Token | CommitToken) and self._is_ahead(message, step):
             return
         if isinstance(message, Token):
             self._lane = Lane.DATA

@@ -195,8 +195,19 @@ class RingLedger:
             count += 1
         self._stated[member, source] = count
 
+    def delivered_as_safe(self, process: ProcessId, members: Processes, stretch: Stretch) -> None:
+        """Hear that a process delivers safe packets in a view of these members: all have them."""
+        if stretch.mask != EVERYTHING:
+            return  # some may have no need of them
+        for member in members - {process, stretch.originator}:
+            lacking = [seq for seq in stretch.seqs if not self._is_had(member, (stretch.ring, seq))]
+            if lacking:
+                what = f"delivers packet {lacking[0]} as safe, which {process_text(member)} does not have"
+                self._findings.add(RingsPromise.SAFE, what, process, stretch.ring)
+
     def _is_had(self, process: ProcessId, name: Name) -> bool:
         ring, seq = name
-        if self._regular[ring][seq].originator == process or name in self._has[process]:
+        packet = self._regular[ring].get(seq)
+        if name in self._has[process] or (packet is not None and packet.originator == process):
             return True
         return not self._where[name].isdisjoint(self._received[process])

@@ -13,9 +13,27 @@ from ordercast.order.gateways.items import NoticeItem, Processes
 from ordercast.order.gateways.merging import Flush, PhysicalRing
 from ordercast.order.gateways.network import Heard, RingEntry, RingNetwork
 from ordercast.order.gateways.node import GatewayNode
+from ordercast.order.gateways.timeline import Passed
+from ordercast.order.gateways.views import NetworkView
 
 if TYPE_CHECKING:
     from ordercast.sim.gateways.witness import RingsWitness
+
+
+class _WatchedOrder(list[Passed]):
+    """What the order of a process brings."""
+
+    def __init__(self, network: WatchedNetwork) -> None:
+        super().__init__()
+        self._network = network
+        self._members = network.view.members
+
+    def append(self, passed: Passed) -> None:
+        super().append(passed)
+        if isinstance(passed, NetworkView):
+            self._members = passed.members
+        elif passed.content.is_safe:
+            self._network.ledger.delivered_as_safe(self._network.known.me, self._members, passed.content)
 
 
 class WatchedNetwork(RingNetwork):
@@ -31,14 +49,15 @@ class WatchedNetwork(RingNetwork):
         super().__init__(me, rings, tick, is_filtering)
         self._witness = witness
         self._engine = engine
-        self._ledger = witness.ledger
+        self.ledger = witness.ledger
         alone = frozenset((me,))
         self._physical = {domain: PhysicalRing(ring, alone, tick) for domain, ring in rings.items()}
         witness.founded(me, tick)
-        self._ledger.begin(me, self)
+        self.ledger.begin(me, self)
         for domain in rings:
             witness.went_on(me, self.known.own_ring(domain))
         self._view = self.view.id
+        self.timeline.passed = _WatchedOrder(self)
 
     def deliver(self, domain: int, entries: Iterable[RingEntry]) -> None:
         for entry in entries:
@@ -52,8 +71,8 @@ class WatchedNetwork(RingNetwork):
         old = self.known.own[domain]
         super().install(domain, rest, companions, ring)
         new = self.known.own_ring(domain)
-        self._ledger.split(old, new)
-        self._ledger.installed(self.known.me, self._physical[domain], ring)
+        self.ledger.split(old, new)
+        self.ledger.installed(self.known.me, self._physical[domain], ring)
         self._physical[domain] = ring
         self._witness.went_on(self.known.me, new)
 
@@ -68,7 +87,7 @@ class WatchedNetwork(RingNetwork):
         for queue in self.forwarding.queues.values():
             for carried in queue:
                 if isinstance(carried.item, NoticeItem) and carried.item.by == me:
-                    self._ledger.stated(carried.item)
+                    self.ledger.stated(carried.item)
         if self.view.id != self._view:
             self._view = self.view.id
             self._witness.viewed(me, self.view)
@@ -76,13 +95,13 @@ class WatchedNetwork(RingNetwork):
     def _merge(self, domain: int, flush: Flush, seq: int, companions: Processes | None) -> None:
         super()._merge(domain, flush, seq, companions)
         ring = self.known.own_ring(domain)
-        self._ledger.merged(ring)
+        self.ledger.merged(ring)
         self._witness.went_on(self.known.me, ring)
 
     def _see(self, domain: int, entry: RingEntry, companions: Processes | None) -> None:
         sender = entry.sender if isinstance(entry, Heard) else entry.originator
         own = self.known.own_ring(domain)
         half = None if companions is None else companions & own.members
-        self._ledger.handed_up(self.known.me, self._physical[domain], own, entry, half)
+        self.ledger.handed_up(self.known.me, self._physical[domain], own, entry, half)
         if sender == self.known.me:
             self._witness.numbered(sender, entry.tick)

@@ -13,10 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ordercast.checker.verdict import Verdict
-from ordercast.model.configuration import ConfigurationKind
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.ids import ConfigurationId, NodeId, ProcessId, node_of
 from ordercast.model.inputs import Packet
 from ordercast.model.promises import RingsPromise
+from ordercast.model.service import Service
 from ordercast.order.engine import Engine
 from ordercast.order.gateways.holds import QUEUE_HIGH
 from ordercast.order.gateways.items import LogicalRing
@@ -49,6 +50,9 @@ class RingsWitness:
         self._without: set[int] = set()  # nodes that went on without their storage
         self._views: dict[ProcessId, tuple[ConfigurationId, int]] = {}  # where each is: view, events since
         self._after: dict[ConfigurationId, list[Delivered]] = defaultdict(list)  # what followed a view
+        self._regular: dict[ProcessId, Configuration] = {}  # the last regular configuration of each
+        self._safe_up_to: dict[ConfigurationId, Delivered] = {}  # the last place of what was safe in a view, anywhere
+        self._left_at: dict[ConfigurationId, Delivered] = {}  # the first place at which somebody was in another
 
     # What is seen
 
@@ -77,10 +81,13 @@ class RingsWitness:
                     self._numbered.pop(node_of(event.process), None)
             case StorageTurned():
                 self._turn_storage(node_of(event.process), event.in_use)
-            case Installed(configuration=view) if view.kind is ConfigurationKind.REGULAR:
-                self._views[event.process] = (view.id, 0)
+            case Installed():
+                self._views[event.process] = (event.configuration.id, 0)
+                if event.configuration.kind is ConfigurationKind.REGULAR:
+                    self._leave(event.process, event.configuration)
             case DeliveredBatch():
                 self._compare(event)
+                self._note_safe(event)
             case _:
                 pass
 
@@ -136,6 +143,31 @@ class RingsWitness:
                 return
             count += 1
         self._views[event.process] = (view, count)
+
+    def _leave(self, process: ProcessId, view: Configuration) -> None:
+        old = self._regular.get(process)
+        self._regular[process] = view
+        if old is not None:
+            origin, number, slot = view.position
+            place = (origin, number, slot)
+            self._left_at[old.id] = min(place, self._left_at.get(old.id, place))
+            self._judge_safe(process, old.id)
+
+    def _note_safe(self, event: DeliveredBatch) -> None:
+        """Note what was delivered as safe in a regular configuration."""
+        safe = [message for message in event.messages if message.service == Service.SAFE]
+        view = self._regular.get(event.process)
+        if safe and view is not None and view.id == event.configuration:
+            place = (event.origin, safe[-1].number, safe[-1].slot)
+            self._safe_up_to[view.id] = max(place, self._safe_up_to.get(view.id, place))
+            self._judge_safe(event.process, view.id)
+
+    def _judge_safe(self, process: ProcessId, view: ConfigurationId) -> None:
+        """Whoever was in a view, and is in another from a place on, has delivered all that is safe in the first."""
+        safe, left = self._safe_up_to.get(view), self._left_at.get(view)
+        if safe is not None and left is not None and safe > left:
+            what = f"{safe} was delivered there as safe, and somebody was in another view from {left} on"
+            self.findings.add(RingsPromise.SAFE_IN_VIEW, what, process, view)
 
     def queued(self, process: ProcessId, size: int, is_holding: bool) -> None:
         """Hear how much waits to be carried onto a ring, and whether the process asks all users to stop."""

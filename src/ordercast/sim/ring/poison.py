@@ -4,13 +4,14 @@ changed.
 Only what leaves every promise standing is forged, so that the checkers judge poisoned runs as all others: numbers that
 leap, counts, tokens with a seq that is too high, or so low that the receiver can see it; opinions and farewells in
 others' names. Not forged: data packets, an aru that is too high or another member's, what members say of their old
-rings, whether they still exchange messages of these. No protocol without authentication keeps its promises then.
+rings, whether they still exchange messages of these; in a network of rings, where ticks make the order, the one at
+which all members of a Commit token's ring are to begin. No protocol without authentication keeps its promises then.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
 from random import Random
@@ -20,7 +21,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, NodeId, Seq, TokenSeq, process_id_from
 from ordercast.order.engine import Engine
 from ordercast.wire.codec import NUMBER_MAX, decode, encode
-from ordercast.wire.head import KIND_AT, LAYER_KIND, cluster_id_from
+from ordercast.wire.head import CLUSTER, KIND_AT, LAYER_KIND
 from ordercast.wire.header import MessageKind
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, WireMessage
 
@@ -76,9 +77,9 @@ class Poisoner:
     """Forges by chance; an aimed one prefers what is rarely possible where it is."""
 
     def __init__(
-        self, cluster: str, chance: float, rng: Random, counts: Counter[str], *, is_aimed: bool = False
+        self, clusters: Sequence[bytes], chance: float, rng: Random, counts: Counter[str], *, is_aimed: bool = False
     ) -> None:
-        self._cluster = cluster_id_from(cluster)
+        self._clusters = clusters  # whose packets it knows: one, or those of all rings of a network
         self._chance = chance
         self._rng = rng
         self._counts = counts  # of what was forged
@@ -88,8 +89,9 @@ class Poisoner:
         """What arrives before this packet at that engine, and whether everybody hears it; None mostly."""
         if packet[KIND_AT] in (MessageKind.DATA, LAYER_KIND) or self._rng.random() >= self._chance:
             return None
+        cluster = next((one for one in self._clusters if packet[CLUSTER] == one), b"")
         try:
-            message = decode(packet, self._cluster)
+            message = decode(packet, cluster)
         except WireError:
             return None
         kind = self._kind(message, target)
@@ -97,7 +99,7 @@ class Poisoner:
         if kind is None or changed is None:
             return None
         self._counts[kind.value] += 1
-        return encode(self._cluster, changed), kind in TO_ALL and self._rng.random() < 0.5
+        return encode(cluster, changed), kind in TO_ALL and self._rng.random() < 0.5
 
     def _kind(self, message: WireMessage, target: Engine) -> Poison | None:
         kinds: tuple[Poison, ...] = ()
@@ -107,7 +109,8 @@ class Poisoner:
             case Token():
                 kinds = ON_TOKEN
             case CommitToken():
-                kinds = ON_COMMIT
+                is_final = len(self._clusters) > 1 and message.token_seq >= len(message.members)
+                kinds = tuple(kind for kind in ON_COMMIT if not is_final or kind is not Poison.CLOCK)
             case Join():
                 kinds = ON_JOIN
             case Announcement():

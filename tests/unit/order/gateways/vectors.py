@@ -87,7 +87,7 @@ BARE_GROUPS = (
     *_set(1, "gateways"),
     (2, "how many: halves"),
 )
-END_GROUPS = (RING, *_set(2, "half"), *_set(1, "sure"), *BARE_GROUPS)
+END_GROUPS = (RING, *_set(2, "half"), *_set(1, "sure"), (1, "reason"), *BARE_GROUPS)
 HOLD_GROUPS = ((8, "process"), (8, "number"), (1, "size of the reason"), (12, "reason"))
 TOPOLOGY_GROUPS = (
     (16, "physical ring"),
@@ -148,6 +148,7 @@ ITEMS = (
             RING,
             *_set(2, "half"),
             *_set(3, "sure"),
+            (1, "reason"),
             (16, "id of the ring"),
             (8, "tick of its birth"),
             *_set(3, "members"),
@@ -210,7 +211,7 @@ ITEMS = (
         "interest",
         "What a process wants",
         ReadItem(InterestItem(TWO, 5), NO_STAMP, None),
-        _groups((8, "process"), (8, "mask")),
+        _groups((8, "process"), (8, "mask"), (1, "it takes over the view of the others here: no")),
     ),
     ItemVector(
         "stretch",

@@ -1,8 +1,6 @@
-"""A known hole in the rules of the order of several rings, as an expected failure: who mends it removes the mark."""
+"""Whoever comes alone to a merge of rings says so in the order, and is in the view of the others from there on."""
 
 from __future__ import annotations
-
-import pytest
 
 from ordercast.order.gateways.items import TopologyItem
 from tests.simulation.gateways.judges import verdict
@@ -51,9 +49,8 @@ def test_whoever_comes_alone_to_a_merge_has_the_same_members_as_the_others_in_th
     assert verdict(play.world) == []
 
 
-@pytest.mark.xfail(reason="nobody but the process itself knows that it came from a view of its own")
 def test_whoever_comes_alone_to_a_merge_is_in_the_view_of_the_others_after_the_next() -> None:
-    """Its views have ids of their own for as long as others speak for its half."""
+    """Until it has said that it is back its views have ids of their own."""
     play = _alone_at_a_merge()
     play.join(2)
     play.settle()
