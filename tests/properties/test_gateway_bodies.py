@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.order.clock import Clock
-from ordercast.order.gateways.bodies import AlikeBodies, bodies_from, size_of
+from ordercast.order.gateways.bodies import AlikeBodies, BodiesAt, bodies_from, size_of
 from ordercast.order.gateways.codec import decode_item, encode_item
 from ordercast.order.gateways.items import Stretch
 from ordercast.order.gateways.network import Heard
@@ -35,7 +35,12 @@ def alike(draw: st.DrawFn) -> Stretch:
     services = draw(st.binary(min_size=each, max_size=each).map(lambda data: bytes(one % 5 for one in data)))
     head = bytes((0, each)) + DESCRIPTORS[each].pack(*range(each), *lengths) + services
     data = draw(st.binary(min_size=size * len(seqs), max_size=size * len(seqs)))
-    return Stretch(RING, 40, ME, tuple(seqs), bodies_from(head, b"before" + data, 6, len(seqs)), mask=5)
+    bodies = bodies_from(head, b"before" + data, 6, len(seqs))
+    if draw(st.booleans()) and len(seqs) > 1:  # as two reads brought them
+        cut = draw(st.integers(1, len(seqs) - 1))
+        places = BodiesAt(data, 0, size, cut), BodiesAt(b"more" + data, 4 + size * cut, size, len(seqs) - cut)
+        bodies = AlikeBodies(bodies.head, bodies.size, places)
+    return Stretch(RING, 40, ME, tuple(seqs), bodies, mask=5)
 
 
 @given(alike())

@@ -23,13 +23,14 @@ from ordercast.order.gateways.packets import (
     freight_of,
     interest_stretch,
     is_control,
+    native_stretch,
     parcels_of,
-    stretches_of,
+    together,
 )
 from ordercast.order.large import LargeMessages
 from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, NATIVE_BLOCK, Freight
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
-from ordercast.wire.header import EXTENDED, PART_SHIFT, SAFE, Heading, Part
+from ordercast.wire.header import EXTENDED, SAFE, Heading, Part
 from ordercast.wire.run import PacketRun, build_raw, build_runs, parse_packet, parse_run
 from tests.packets import messages_of
 
@@ -114,7 +115,7 @@ def test_natives_are_carried_unchanged(
     lengths, asked = tuple(map(len, group)), (int(service),) * len(group)
     load = SAFE | EXTENDED, (9,) * len(group), lengths, asked, group * count, (), NATIVE_BLOCK
     (run,) = build_runs(HEADING, [load], ME, Seq(11), 1, 77)
-    (stretch,) = stretches_of(run, logical)
+    stretch = native_stretch([run], logical)
     assert (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe) == (
         logical,
         77,
@@ -125,7 +126,7 @@ def test_natives_are_carried_unchanged(
         one
         for freight in freight_of(stretch, NO_STAMP, None, 900)
         for read in _through(freight)
-        for one in carried_stretches(read)
+        for one in carried_stretches([read])
     ]
     assert [(one.seqs, one.bodies) for one in carried] == [((11 + at,), (stretch.bodies[at],)) for at in range(count)]
     for one in carried:
@@ -142,9 +143,9 @@ def test_a_stretch_that_is_carried_is_read_as_one(seqs: list[int], in_parts: boo
     (built,) = build_raw(HEADING, freight.runs, ME, Seq(5), 1, 77)
     read = parse_run(*built.burst()[:1], 0, built.size, HEADING, Seq(5))
     assert read is not None and read.count == len(seqs)
-    assert carried_stretches(read) == carried_stretches(built) == [stretch]
+    assert carried_stretches([read]) == carried_stretches([built]) == [stretch]
     (backwards,) = build_raw(HEADING, freight.runs[::-1], ME, Seq(5), 1, 77)
-    assert [one.seqs for one in carried_stretches(backwards)] == [(seq,) for seq in reversed(seqs)]
+    assert [one.seqs for one in carried_stretches([backwards])] == [(seq,) for seq in reversed(seqs)]
 
 
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=12))
@@ -168,7 +169,7 @@ def test_hollow_packets_and_interests_are_carried(
 ) -> None:
     hollow = Stretch(logical, 40, ProcessId(3), (seq,), (), is_safe, mask)
     ((freight,),) = [freight_of(hollow, NO_STAMP, None, 900)]
-    assert [carried_stretches(run) for run in _through(freight)] == [[hollow]]
+    assert [carried_stretches([run]) for run in _through(freight)] == [[hollow]]
 
     items = [InterestItem(ME, wish) for wish in wishes]
     raw = [run for item in items for run in control_freight(item, 900).runs]
@@ -179,7 +180,7 @@ def test_hollow_packets_and_interests_are_carried(
     carried = [run for one in told for freight in freight_of(one, NO_STAMP, None, 900) for run in freight.runs]
     (run,) = build_raw(HEADING, carried, ME, Seq(9), 1, 88)
     pieces = [run.piece(seq, seq) for seq in range(run.seq, run.last + 1)]
-    assert [one for piece in pieces for one in carried_stretches(piece)] == told
+    assert [one for piece in pieces for one in carried_stretches([piece])] == told
 
 
 @given(items)
@@ -190,7 +191,7 @@ def test_other_control_is_not_taken_for_something_carried(item: Item) -> None:
     (freight,) = freight_of(whole, NO_STAMP, None, 60100)
     (run,) = _through(freight)
     with pytest.raises(WireError, match="should not have been carried"):
-        carried_stretches(run)
+        carried_stretches([run])
 
 
 def _body(freight: Freight) -> bytes:
@@ -200,7 +201,7 @@ def _body(freight: Freight) -> bytes:
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=6), st.booleans())
-def test_a_run_of_natives_is_read_as_one_and_cut_by_ticks(visits: list[int], in_parts: bool) -> None:
+def test_natives_of_a_visit_are_one_however_they_were_read(visits: list[int], in_parts: bool) -> None:
     packets, seq = b"", Seq(1)
     for tick, count in enumerate(visits, 50):
         parts = [Part.FIRST] * count if in_parts else []
@@ -208,13 +209,20 @@ def test_a_run_of_natives_is_read_as_one_and_cut_by_ticks(visits: list[int], in_
         (built,) = build_runs(HEADING, [load], ME, seq, 1, tick)
         packets, seq = packets + built.burst()[0], Seq(seq + count)
     size = len(packets) // (seq - 1)
-    run = parse_run(packets, 0, size, HEADING, Seq(1))
-    assert run is not None and run.count == sum(visits)
-    stretches = list(stretches_of(run, HEADING_RING))
-    assert [(one.tick, len(one.seqs)) for one in stretches] == list(enumerate(visits, 50))
-    assert {body[0] for one in stretches for body in one.bodies} == {Part.FIRST if in_parts else Part.WHOLE}
-    piece = run.piece(1, 1)
-    assert piece.packet(Seq(1)) == run.packet(Seq(1)) and piece.flags >> PART_SHIFT == run.flags >> PART_SHIFT
+    runs: list[PacketRun] = []
+    for read in (packets[at : at + 2 * size] for at in range(0, len(packets), 2 * size)):
+        at = 0
+        while at < len(read):
+            run = parse_run(read, at, size, HEADING, Seq(1 + sum(one.count for one in runs)))
+            assert run is not None
+            runs.append(run)
+            at += run.count * size
+    found = [native_stretch(alike, HEADING_RING) for alike in together(runs)]
+    ticks = [one.tick for one in found for _ in one.seqs]
+    assert ticks == [tick for tick, count in enumerate(visits, 50) for _ in range(count)]
+    assert in_parts or len(found) == len(visits)
+    assert {body[0] for one in found for body in one.bodies} == {Part.FIRST if in_parts else Part.WHOLE}
+    assert b"".join(run.burst()[0] for run in runs) == packets
 
 
 HEADING_RING = ConfigurationId(1024, ME)

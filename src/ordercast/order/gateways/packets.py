@@ -12,17 +12,17 @@ it has, and all behind the block.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, NamedTuple, cast
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
-from ordercast.order.gateways.bodies import BODY_HEAD, AlikeBodies
+from ordercast.order.gateways.bodies import BODY_HEAD, AlikeBodies, BodiesAt
 from ordercast.order.gateways.codec import Item, decode_item, encode_item
 from ordercast.order.gateways.items import EVERYTHING, Carried, InterestItem, Local, Processes, Stretch
 from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, CONTROL_SENDER, NATIVE_BLOCK, Freight
@@ -38,6 +38,7 @@ from ordercast.wire.header import (
     SAFE,
     SERVICES,
     SHORT_BLOCK,
+    TIMESTAMP_AT,
     Part,
     payloads_from,
 )
@@ -104,21 +105,61 @@ def body_of(run: PacketRun, seq: int) -> bytes:
     return bytes((flags >> PART_SHIFT, count)) + run.data[begin : at + run.size]
 
 
-def bodies_of(run: PacketRun) -> Sequence[bytes]:
-    """Return the packets of a run without what belongs to its ring."""
+def bodies_of(runs: Sequence[PacketRun]) -> Sequence[bytes]:
+    """Return the packets of runs that are alike without what belongs to their ring."""
+    run = runs[0]
     data, at = run.data, run.at
     if is_in_parts(run):
         return tuple(body_of(run, seq) for seq in range(run.seq, run.seq + run.count))
     each, begin = data[at + FLAGS_AT + 1], at + HEADER_SIZE + data[at + HEADER_SIZE]
     start = begin + DESCRIPTOR_SIZE * each
-    head = bytes((Part.WHOLE, each)) + data[begin:start]
-    return AlikeBodies(head, BODY_HEAD + at + run.size - begin, data, start, run.size, run.count)
+    head, skipped = bytes((Part.WHOLE, each)) + data[begin:start], start - at
+    places = [
+        BodiesAt(one.data, one.at + skipped, one.size, one.count, one.parcel[4] if one.parcel is not None else ())
+        for one in runs
+    ]
+    return AlikeBodies(head, BODY_HEAD + at + run.size - begin, places)
+
+
+def together(runs: Iterable[PacketRun]) -> Iterator[list[PacketRun]]:
+    """Return runs in order; in one list those in a row that were sent in one visit and are alike, which reads alone
+    have cut apart. Of parts of messages and items of control each run is a list."""
+    alike: list[PacketRun] = []
+    before: tuple[object, ...] = ()
+    for run in runs:
+        shape = _shape_of(run)
+        if alike and shape == before and run.seq == alike[-1].seq + alike[-1].count:
+            alike.append(run)
+            continue
+        if alike:
+            yield alike
+        alike, before = [run], shape or (run.seq,)
+    if alike:
+        yield alike
+
+
+def _shape_of(run: PacketRun) -> tuple[object, ...]:
+    """Return what is the same in runs of one visit that are alike; nothing, if each counts for itself."""
+    data, at = run.data, run.at
+    begin = at + HEADER_SIZE + data[at + HEADER_SIZE]
+    if data[at + FLAGS_AT] >> PART_SHIFT or data[begin : begin + 4] == _CONTROL:
+        return ()
+    end = begin + DESCRIPTOR_SIZE * data[at + FLAGS_AT + 1]
+    if data[at + HEADER_SIZE] <= MASKED:
+        return run.originator, data[at + TIMESTAMP_AT : end]
+    return run.originator, data[at + TIMESTAMP_AT : begin - _NUMBER.size], data[begin:end]
 
 
 @lru_cache(maxsize=512)
 def _numbers(size: int, count: int) -> struct.Struct:
     """Numbers that stand so far apart."""
     return struct.Struct(">Q" + f"{size - _NUMBER.size}xQ" * (count - 1))
+
+
+def _numbers_in(run: PacketRun) -> tuple[int, ...]:
+    """Return the numbers that end the blocks of a run."""
+    first = run.at + HEADER_SIZE + run.data[run.at + HEADER_SIZE] - _NUMBER.size
+    return _numbers(run.size, run.count).unpack_from(run.data, first)
 
 
 def is_control(run: PacketRun) -> bool:
@@ -165,19 +206,13 @@ def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[bytes]]:
     return parts, cast("list[bytes]", payloads)
 
 
-def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
-    """Return the packets of a run that are natives of this logical ring, in stretches of one tick."""
+def native_stretch(runs: Sequence[PacketRun], logical: ConfigurationId) -> Stretch:
+    """Return the packets of runs that are alike, natives of this logical ring."""
+    run = runs[0]
     block = block_from(run.block(run.seq))
     assert block.origin is None, "who carries a packet is not its source"
-    is_safe = _asks_for_safe(run)
-    first, end = run.seq, run.last
-    while first <= end:
-        last, tick = end, run.timestamp(first)
-        while run.timestamp(last) != tick:  # two visits of one process in a row: seldom
-            last = Seq(last - 1)
-        bodies = bodies_of(run.piece(first, last))
-        yield Stretch(logical, tick, run.originator, tuple(range(first, last + 1)), bodies, is_safe, block.mask)
-        first = Seq(last + 1)
+    seqs, is_safe = tuple(range(run.seq, runs[-1].last + 1)), _asks_for_safe(run)
+    return Stretch(logical, run.timestamp(run.seq), run.originator, seqs, bodies_of(runs), is_safe, block.mask)
 
 
 def interest_stretch(run: PacketRun, seq: int, logical: ConfigurationId, interest: InterestItem) -> Stretch:
@@ -186,17 +221,19 @@ def interest_stretch(run: PacketRun, seq: int, logical: ConfigurationId, interes
     return Stretch(logical, run.timestamp(seq), run.originator, (seq,), bodies, _asks_for_safe(run), interest=interest)
 
 
-def carried_stretches(run: PacketRun) -> list[Stretch]:
-    """Return the packets of a run that a gateway carries, in stretches whose seqs rise. They do not depend on how
-    packets came together in runs: members must not differ in them. A run of control has one packet."""
+def carried_stretches(runs: Sequence[PacketRun]) -> list[Stretch]:
+    """Return the packets of runs that are alike and that a gateway carries, in stretches whose seqs rise. They do not
+    depend on how packets came together in runs: members must not differ in them. A run of control has one packet."""
+    run = runs[0]
     origin, mask = block_from(run.block(run.seq))
     assert origin is not None, "a native has no other origin"
-    first = run.at + HEADER_SIZE + run.data[run.at + HEADER_SIZE] - _NUMBER.size
-    seqs = _numbers(run.size, run.count).unpack_from(run.data, first)
-    cuts = [0, run.count]
-    if seqs[-1] > NUMBER_MAX or seqs != tuple(range(seqs[0], seqs[0] + run.count)):
-        cuts[1:1] = [at for at in range(1, run.count) if seqs[at] <= seqs[at - 1] or seqs[at] > NUMBER_MAX]
-    is_safe, bodies = _asks_for_safe(run), bodies_of(run)
+    seqs = _numbers_in(run)
+    if len(runs) > 1:
+        seqs = tuple(chain(seqs, *map(_numbers_in, runs[1:])))
+    cuts = [0, len(seqs)]
+    if seqs[-1] > NUMBER_MAX or seqs != tuple(range(seqs[0], seqs[0] + len(seqs))):
+        cuts[1:1] = [at for at in range(1, len(seqs)) if seqs[at] <= seqs[at - 1] or seqs[at] > NUMBER_MAX]
+    is_safe, bodies = _asks_for_safe(run), bodies_of(runs)
     found = [
         Stretch(origin.ring, origin.tick, origin.originator, seqs[start:end], bodies[start:end], is_safe, mask)
         for start, end in pairwise(cuts)

@@ -6,7 +6,7 @@ packets came together in runs, which differs between members.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ordercast.model.effects import Parcel
@@ -22,8 +22,9 @@ from ordercast.order.gateways.packets import (
     is_carried,
     is_control,
     is_in_parts,
+    native_stretch,
     parts_in,
-    stretches_of,
+    together,
 )
 from ordercast.order.large import LargeMessages
 from ordercast.order.ring.two_queues import CONTROL_SENDER
@@ -51,20 +52,24 @@ class RingReading:
     def entries(self, runs: Iterable[PacketRun], logical: ConfigurationId | None = None) -> list[RingEntry]:
         """Return what these packets have, in order; natives as those of a logical ring, if it is known."""
         found: list[RingEntry] = []
-        for run in runs:
-            for piece in _singles(run) if is_control(run) and not is_in_parts(run) else [run]:
+        for alike in together(runs):
+            run = alike[0]
+            for pieces in _singles(run) if is_control(run) and not is_in_parts(run) else [alike]:
                 try:
-                    found += self._read(piece, logical or self._ring)
+                    found += self._read(pieces, logical or self._ring)
                 except WireError as error:
                     self.dropped.append(str(error))
         return found
 
-    def _read(self, run: PacketRun, logical: ConfigurationId) -> list[RingEntry]:
+    def _read(self, runs: Sequence[PacketRun], logical: ConfigurationId) -> list[RingEntry]:
+        run = runs[0]
         if is_carried(run):
-            tick = run.timestamp(run.last)
-            return [Heard(run.originator, run.last, tick, Carried(one)) for one in carried_stretches(run)]
+            last = runs[-1].last
+            return [
+                Heard(run.originator, last, run.timestamp(run.seq), Carried(one)) for one in carried_stretches(runs)
+            ]
         if not is_control(run):
-            return list(stretches_of(run, logical))
+            return [native_stretch(runs, logical)]
         if is_in_parts(run):
             return self._large_items(run)
         return [self._item(run, run.seq, control_in(run), logical)]
@@ -92,6 +97,6 @@ class RingReading:
         return Heard(run.originator, seq, run.timestamp(seq), Carried(item, since, half))
 
 
-def _singles(run: PacketRun) -> list[PacketRun]:
+def _singles(run: PacketRun) -> list[list[PacketRun]]:
     """Return the packets of a run one by one: an unsound one takes no other with it."""
-    return [run.piece(seq, seq) for seq in range(run.seq, run.last + 1)]
+    return [[run.piece(seq, seq)] for seq in range(run.seq, run.last + 1)]
