@@ -14,6 +14,7 @@ from ordercast.order.clock import Clock
 from ordercast.order.gateways.bodies import AlikeBodies, BodiesAt, bodies_from, size_of
 from ordercast.order.gateways.codec import decode_item, encode_item
 from ordercast.order.gateways.items import Stretch
+from ordercast.order.gateways.names import RingNames
 from ordercast.order.gateways.network import Heard
 from ordercast.order.gateways.packets import control_freight, parcels_of
 from ordercast.order.gateways.reading import RingReading
@@ -91,7 +92,7 @@ def test_an_item_in_parts_comes_together_over_several_visits(stretch: Stretch, l
         for run in queues.runs(HEADING, ME, Seq(seq), 1, 77, limit):
             read = run if is_own else parse_run(run.burst()[0], 0, run.size, HEADING, Seq(seq))
             assert read is not None and read.count == run.count
-            found += reading.entries([read])
+            found += reading.entries([read], RingNames())
             seq += run.count
     assert [one.carried for one in found if isinstance(one, Heard)] == [(stretch, NO_STAMP, None)]
     assert (queues.freight_size, queues.packets(), reading.dropped, reading.unfinished_size) == (0, 0, [], 0)

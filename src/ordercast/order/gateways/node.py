@@ -40,6 +40,7 @@ from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import BACKLOG_HIGH, QUEUE_HIGH, Pressures
 from ordercast.order.gateways.interest import Subscriptions, native_block
 from ordercast.order.gateways.items import BegunMessage
+from ordercast.order.gateways.names import RingNames
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.observed import NetworkSnapshot, snapshot_of
 from ordercast.order.gateways.own_rings import OwnRings
@@ -221,7 +222,8 @@ class GatewayNode(OwnRings):
                 network = self._network
                 if network is not None:
                     logical = network.known.own[attachment.domain]
-                    network.deliver(attachment.domain, attachment.read(effect.runs, logical))
+                    names = network.known.names
+                    network.deliver(attachment.domain, attachment.read(effect.runs, names, logical))
             elif isinstance(effect, RingChange):
                 self._has_news = True
                 self._change(attachment, effect)
@@ -233,11 +235,13 @@ class GatewayNode(OwnRings):
         return onward
 
     def _change(self, attachment: RingAttachment, change: RingChange) -> None:
-        residual, companions, ring = attachment.change(change)
-        if self._network is None:
+        network = self._network
+        names = network.known.names if network is not None else RingNames()
+        residual, companions, ring = attachment.change(change, names)
+        if network is None:
             self._begun[attachment.domain] = change
         elif not self._is_farewell:
-            self._network.install(attachment.domain, residual, companions, ring)
+            network.install(attachment.domain, residual, companions, ring)
 
     def _go_on(self, now: Instant) -> list[Effect]:
         """Let the order go on, and put on the rings what it asks for, until nothing more comes of it."""
@@ -320,11 +324,12 @@ class GatewayNode(OwnRings):
         effects: list[Effect] = []
         for domain, queue in network.forwarding.queues.items():
             attachment = self._by_domain[domain]
+            names = network.known.names if network.forwarding.is_settled(domain) else None
             if queue and is_greeting(queue[0]):
-                freight = attachment.freight([queue.popleft()])
+                freight = attachment.freight([queue.popleft()], names)
                 effects += self._taken(attachment, attachment.inner.carry(freight, now, is_first=True))
             if queue:
-                freight = attachment.freight(queue)
+                freight = attachment.freight(queue, names)
                 queue.clear()
                 effects += self._taken(attachment, attachment.inner.carry(freight, now))
         return effects

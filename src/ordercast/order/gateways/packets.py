@@ -1,9 +1,10 @@
 """Items as packets of a ring: what stands in the block before the descriptors, and how control takes packets.
 
 A native packet has a block of 1 byte, or of 9 with the mask of the groups that want it. A packet that a gateway
-carries has a block of 41 or 49: its logical ring, tick, originator and seq, as they were at first, and the rest of it
-unchanged. Natives leave room for that, but for those with a single large message. These, and packets that count under
-a condition (`since`, `half`), travel as items of control, whole stretches in one, which take as many packets as needed.
+carries has a block of 27 or 35: the tag of its logical ring, its tick, the place of its originator and its seq, as they
+were at first, and the rest of it unchanged. Natives leave room for that, but for those with a single large message.
+These, packets that count under a condition (`since`, `half`), and all while a merge brings members who may not know
+every ring, travel as items of control, whole stretches in one, which take as many packets as needed.
 
 A *body* is a packet without what belongs to the ring that it is on: which part of its message it is, how many messages
 it has, and all behind the block.
@@ -20,11 +21,12 @@ from typing import Final, NamedTuple, cast
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Seq
 from ordercast.model.service import Service
 from ordercast.order.gateways.bodies import BODY_HEAD, AlikeBodies, BodiesAt
 from ordercast.order.gateways.codec import Item, decode_item, encode_item
 from ordercast.order.gateways.items import EVERYTHING, Carried, InterestItem, Local, Processes, Stretch
+from ordercast.order.gateways.names import RingNames, ShortName
 from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, CONTROL_SENDER, NATIVE_BLOCK, Freight
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 from ordercast.wire.codec import NUMBER_MAX
@@ -45,21 +47,21 @@ from ordercast.wire.header import (
 from ordercast.wire.run import PacketRun, RawRun
 
 _MASK = struct.Struct(">Q")
-_ORIGIN = struct.Struct(">QQQQQ")  # ring seq, representative, tick, originator, seq
+_ORIGIN = struct.Struct(">QQHQ")  # tag of the ring, tick, place of the originator, seq
 _SIZE = struct.Struct(">B")
 _NUMBER = struct.Struct(">Q")
 MASKED: Final = _SIZE.size + _MASK.size
 CARRIED: Final = _SIZE.size + _ORIGIN.size
 CARRIED_MASKED: Final = CARRIED + _MASK.size
-assert (len(NATIVE_BLOCK), MASKED, CARRIED, CARRIED_MASKED) == (1, SHORT_BLOCK, 41, BLOCK_SIZE_MAX)
+assert (len(NATIVE_BLOCK), MASKED, CARRIED, CARRIED_MASKED) == (1, SHORT_BLOCK, 27, BLOCK_SIZE_MAX)
 
 
 class PacketOrigin(NamedTuple):
     """Where a packet that a gateway carries was numbered first."""
 
-    ring: ConfigurationId
+    tag: int  # of its logical ring
     tick: int
-    originator: ProcessId
+    place: int  # of its originator among the members of that ring
     seq: Seq
 
 
@@ -80,17 +82,16 @@ def block_from(data: bytes) -> Block:
     mask = _MASK.unpack_from(data, 1)[0] if size in (MASKED, CARRIED_MASKED) else EVERYTHING
     if size == MASKED:
         return Block(None, mask)
-    ring_seq, representative, tick, originator, seq = _ORIGIN.unpack_from(data, size - _ORIGIN.size)
-    if max(ring_seq, tick) > NUMBER_MAX:
+    tag, tick, place, seq = _ORIGIN.unpack_from(data, size - _ORIGIN.size)
+    if tick > NUMBER_MAX:
         raise WireError("a number beyond all bounds")
-    ring = ConfigurationId(ring_seq, ProcessId(representative))
-    return Block(PacketOrigin(ring, tick, ProcessId(originator), Seq(seq)), mask)
+    return Block(PacketOrigin(tag, tick, place, Seq(seq)), mask)
 
 
 def block_of(origin: PacketOrigin | None, mask: int = EVERYTHING) -> bytes:
     """Return the bytes of a block."""
     asked = b"" if mask == EVERYTHING else _MASK.pack(mask)
-    first = b"" if origin is None else _ORIGIN.pack(*origin.ring, origin.tick, origin.originator, origin.seq)
+    first = b"" if origin is None else _ORIGIN.pack(*origin)
     return _SIZE.pack(_SIZE.size + len(asked) + len(first)) + asked + first
 
 
@@ -221,12 +222,17 @@ def interest_stretch(run: PacketRun, seq: int, logical: ConfigurationId, interes
     return Stretch(logical, run.timestamp(seq), run.originator, (seq,), bodies, _asks_for_safe(run), interest=interest)
 
 
-def carried_stretches(runs: Sequence[PacketRun]) -> list[Stretch]:
-    """Return the packets of runs that are alike and that a gateway carries, in stretches whose seqs rise. They do not
-    depend on how packets came together in runs: members must not differ in them. A run of control has one packet."""
+def carried_stretches(runs: Sequence[PacketRun], names: RingNames) -> list[Stretch]:
+    """Return the packets of runs that are alike and that a gateway carries, in stretches whose seqs rise; none, if
+    their ring is not known. They do not depend on how packets came together in runs: members must not differ in them.
+    A run of control has one packet."""
     run = runs[0]
     origin, mask = block_from(run.block(run.seq))
     assert origin is not None, "a native has no other origin"
+    named = names.full(ShortName(origin.tag, origin.place))
+    if named is None:
+        return []
+    ring, originator = named
     seqs = _numbers_in(run)
     if len(runs) > 1:
         seqs = tuple(chain(seqs, *map(_numbers_in, runs[1:])))
@@ -235,7 +241,7 @@ def carried_stretches(runs: Sequence[PacketRun]) -> list[Stretch]:
         cuts[1:1] = [at for at in range(1, len(seqs)) if seqs[at] <= seqs[at - 1] or seqs[at] > NUMBER_MAX]
     is_safe, bodies = _asks_for_safe(run), bodies_of(runs)
     found = [
-        Stretch(origin.ring, origin.tick, origin.originator, seqs[start:end], bodies[start:end], is_safe, mask)
+        Stretch(ring, origin.tick, originator, seqs[start:end], bodies[start:end], is_safe, mask)
         for start, end in pairwise(cuts)
         if seqs[start] <= NUMBER_MAX
     ]
@@ -296,23 +302,27 @@ def _parcel_of(stretch: Stretch, index: int) -> tuple[Parcel, Part]:
 # What is put on a ring
 
 
-def freight_from(carried: Carried, body_size_max: int) -> list[Freight]:
-    """Return an item as it goes out on a ring."""
+def freight_from(carried: Carried, body_size_max: int, names: RingNames | None) -> list[Freight]:
+    """Return an item as it goes out on a ring; `names`: all members of that ring know the rings that have them."""
     item, since, half = carried
     if isinstance(item, Stretch):
-        return freight_of(item, since, half, body_size_max)
+        return freight_of(item, since, half, body_size_max, names)
     return [control_freight(item, body_size_max, since)]
 
 
-def freight_of(stretch: Stretch, since: Stamp, half: Processes | None, body_size_max: int) -> list[Freight]:
+def freight_of(
+    stretch: Stretch, since: Stamp, half: Processes | None, body_size_max: int, names: RingNames | None
+) -> list[Freight]:
     """Return the packets of a stretch as they are carried, one freight each; as one item, if they count under a
-    condition or one has no room for a block."""
-    room = body_size_max + len(NATIVE_BLOCK) + BODY_HEAD - BLOCK_SIZE_MAX
+    condition, one has no room for a block, or members may not know their ring."""
+    name = names.short(stretch.ring, stretch.originator) if names is not None else None
+    block_size = CARRIED if stretch.mask == EVERYTHING else CARRIED_MASKED
+    room = body_size_max + len(NATIVE_BLOCK) + BODY_HEAD - block_size
     bodies = stretch.bodies
     largest = bodies.size if isinstance(bodies, AlikeBodies) else max(map(len, bodies), default=0)
-    if since != NO_STAMP or half is not None or largest > room:
+    if name is None or since != NO_STAMP or half is not None or largest > room:
         return [control_freight(stretch, body_size_max, since, half)]
-    return [Freight(_carried(stretch), is_divisible=True)]
+    return [Freight(_carried(stretch, name), is_divisible=True)]
 
 
 def _hollow_body(*, is_safe: bool) -> bytes:
@@ -321,9 +331,9 @@ def _hollow_body(*, is_safe: bool) -> bytes:
     return bytes((Part.WHOLE, 1)) + DESCRIPTORS[1].pack(CONTROL_SENDER, 0) + bytes((service,))
 
 
-def _carried(stretch: Stretch) -> list[RawRun]:
+def _carried(stretch: Stretch, name: ShortName) -> list[RawRun]:
     """Return the packets of a stretch; their blocks differ in the seq alone, which ends them."""
-    origin = PacketOrigin(stretch.ring, stretch.tick, stretch.originator, Seq(0))
+    origin = PacketOrigin(name.tag, stretch.tick, name.place, Seq(0))
     block, seqs, bodies = block_of(origin, stretch.mask)[: -_NUMBER.size], stretch.seqs, stretch.bodies
     if isinstance(bodies, AlikeBodies):
         descriptors = bodies.head[BODY_HEAD:]
