@@ -42,9 +42,8 @@ from .gateway_strategies import items, numbers, rings, sets, sinces, u64
 
 ME, OTHER = ProcessId(1 << 48 | 1), ProcessId(3)
 HEADING = Heading(bytes(8), ConfigurationId(1024, ME), (ME,))
-blocks = st.builds(
-    Block, st.none() | st.builds(PacketOrigin, u64, numbers, st.integers(0, 0xFFFF), numbers.map(Seq)), u64
-)
+origins = st.builds(PacketOrigin, u64, numbers, st.integers(0, 0xFFFF), numbers.map(Seq))
+blocks = st.builds(Block, st.none() | origins, u64)
 
 
 def names_of(ring: ConfigurationId) -> RingNames:

@@ -41,16 +41,14 @@ def assembled(
     domains: tuple[Domain, ...] = (),
     domain_names: Mapping[int, str] | None = None,
     node_names: Mapping[NodeId, str] | None = None,
-    is_filtering: bool = True,
 ) -> Assembly:
     """The engine of this name. `holder` has its configuration tables as attributes; `networks`: of all attachments, or
-    of each; `nodes` is how many there are; names are those of the whole network; nothing is filtered where the raw
-    stream is wanted."""
+    of each; `nodes` is how many there are; names are those of the whole network."""
     entry = entry_of(name)
     each = (networks,) * (len(domains) or 1) if isinstance(networks, NetworksConfig) else tuple(networks)
     others = tuple(other for other in ENGINES if other != name)
     tables, names = tables_of(name, holder), (domain_names or {}, node_names or {})
-    setup = Setup(node, tables, nodes, verbose, each[0].in_words, others, domains, *names, is_filtering=is_filtering)
+    setup = Setup(node, tables, nodes, verbose, each[0].in_words, others, domains, *names)
     if not entry.is_layered:
         engine = entry.make(setup)
         return Assembly(

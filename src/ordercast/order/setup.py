@@ -36,7 +36,6 @@ class Setup:
     domains: tuple[Domain, ...] = ()  # the broadcast domains of this process, by attachment; none: all share one
     domain_names: Mapping[int, str] = field(default_factory=dict)  # of all domains of the network, by number
     node_names: Mapping[NodeId, str] = field(default_factory=dict)  # as far as they are known
-    is_filtering: bool = True  # an engine that prunes does; without, everybody has the raw stream
 
     @property
     def ring(self) -> RingConfig:

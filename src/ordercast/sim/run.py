@@ -104,7 +104,6 @@ def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
         nodes=options.nodes,
         verbose=verbose,
         domains=tuple(Domain(segment, f"segment{segment}") for segment in segments),
-        is_filtering=options.has_clients,
     ).driven
 
 

@@ -41,6 +41,7 @@ from ordercast.daemon.config.nodes import NodesRead
 from ordercast.daemon.config.rings import ring_domains, with_nodes
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT, ENGINES
+from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.gateways.node import ENGINE as GATEWAYS
 from ordercast.order.ring.config import RingConfig
 
@@ -133,6 +134,7 @@ def read_cluster(path: Path) -> ClusterFile:
         rings=with_nodes(domains, nodes.by_ring, problems),
         source=path,
         ring=RingConfig(cluster=cluster, **values["ring"]),
+        gateways=GatewaysConfig(**values["gateways"]),
         network=networks[0],
         more_networks=networks[1:],
         redundancy=redundancy(document, values["redundancy"], problems),

@@ -57,7 +57,12 @@ def _mixed_versions(peers: Sequence[Peer]) -> Iterator[str]:
 
 def problems_of(config: NodeConfig) -> list[str]:
     """What does not fit together in networks, rings and their timers."""
-    return _problems_of_rings(config) if config.rings else _problems_of_networks(config)
+    problems = _problems_of_rings(config) if config.rings else _problems_of_networks(config)
+    try:
+        config.gateways.validate()
+    except UsageError as error:
+        problems += [f"gateways.{problem}" for problem in str(error).split("; ")]
+    return problems
 
 
 def _problems_of_networks(config: NodeConfig) -> list[str]:

@@ -61,6 +61,12 @@ def read_integer(value: Any, low: int = 0, high: int = INTEGER_MAX) -> int:
     return value
 
 
+def read_number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"{shown(value)} is not a number: write it without quotes and without a unit")
+    return float(value)
+
+
 def read_duration(value: Any) -> int:
     if not isinstance(value, str):
         hint = f'"{value}ms"' if isinstance(value, int | float) and not isinstance(value, bool) else '"800ms"'
@@ -172,12 +178,15 @@ def shown(value: Any) -> str:
 # Tables
 
 
+_READERS: dict[object, Callable[[Any], Any]] = {"bool": read_flag, "float": read_number}
+
+
 def _ring_key(name: str, kind: object) -> Key:
     if name.endswith("_ns"):
         return Key(name.removesuffix("_ns"), name, read_duration)
     if name.endswith("_size_max"):
         return Key(name, name, read_size)
-    return Key(name, name, read_flag if kind == "bool" else read_integer)
+    return Key(name, name, _READERS.get(kind, read_integer))
 
 
 CLUSTER = Key("cluster", "cluster", read_text)  # stands before the first table

@@ -18,6 +18,7 @@ from ordercast.model.ids import SECOND, NodeId
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.catalogue import DEFAULT
+from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sizes import Sizes
 from ordercast.session.outbound import HOLD_MAX_NS
@@ -129,6 +130,7 @@ class NodeConfig:
     node: NodeId | None = None  # None: the first that is free on this machine
     peers: tuple[Peer, ...] = ()  # everybody, this node too; empty: all on this machine
     ring: RingConfig = field(default_factory=RingConfig)
+    gateways: GatewaysConfig = field(default_factory=GatewaysConfig)  # of a network of rings
     network: NetworkConfig = field(default_factory=NetworkConfig)
     more_networks: tuple[NetworkConfig, ...] = ()  # redundant ones beside it
     redundancy: NetworksConfig = field(default_factory=NetworksConfig)  # how several are used; their count is not read

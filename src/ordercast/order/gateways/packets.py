@@ -124,7 +124,7 @@ def bodies_of(runs: Sequence[PacketRun]) -> Sequence[bytes]:
 
 def together(runs: Iterable[PacketRun]) -> Iterator[list[PacketRun]]:
     """Return runs in order; in one list those in a row that were sent in one visit and are alike, which reads alone
-    have cut apart. Of parts of messages and items of control each run is a list."""
+    have cut apart. A run with parts of messages or items of control is a list of its own."""
     alike: list[PacketRun] = []
     before: tuple[object, ...] = ()
     for run in runs:
