@@ -130,7 +130,6 @@ class NodeConfig:
     node: NodeId | None = None  # None: the first that is free on this machine
     peers: tuple[Peer, ...] = ()  # everybody, this node too; empty: all on this machine
     ring: RingConfig = field(default_factory=RingConfig)
-    gateways: GatewaysConfig = field(default_factory=GatewaysConfig)  # of a network of rings
     network: NetworkConfig = field(default_factory=NetworkConfig)
     more_networks: tuple[NetworkConfig, ...] = ()  # redundant ones beside it
     redundancy: NetworksConfig = field(default_factory=NetworksConfig)  # how several are used; their count is not read
@@ -144,6 +143,7 @@ class NodeConfig:
     source: Path | None = None  # the file that says all this; read again by a reload
     engine: str = DEFAULT  # which engine orders messages: the same at all nodes
     rings: tuple[RingDomain, ...] = ()  # of a network of rings; none: one ring, on `network` and `more_networks`
+    gateways: GatewaysConfig = field(default_factory=GatewaysConfig)  # how such a network works
 
     @property
     def sizes(self) -> Sizes:

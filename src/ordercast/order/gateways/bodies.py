@@ -28,18 +28,18 @@ class BodiesAt(NamedTuple):
     data: bytes
     at: int
     stride: int
-    count: int  # of packets
+    packets: int
     payloads: Sequence[bytes] = ()  # of all packets in a row
 
     def pieces(self, lengths: tuple[int, ...]) -> Sequence[bytes]:
         """Return the payloads, of these lengths in each packet."""
-        if len(self.payloads) == len(lengths) * self.count:
+        if len(self.payloads) == len(lengths) * self.packets:
             return self.payloads
-        return _payloads(lengths, self.stride, self.count).unpack_from(self.data, self.at)
+        return _payloads(lengths, self.stride, self.packets).unpack_from(self.data, self.at)
 
     def between(self, start: int, stop: int) -> BodiesAt:
         """Return some of the packets."""
-        each = len(self.payloads) // self.count
+        each = len(self.payloads) // self.packets
         cut = self.payloads[start * each : stop * each]
         return BodiesAt(self.data, self.at + start * self.stride, self.stride, stop - start, cut)
 
@@ -55,7 +55,7 @@ class AlikeBodies(Sequence[bytes]):
         self.head = head
         self.size = size
         self._places = places
-        self._count = places[0].count if len(places) == 1 else sum(place.count for place in places)
+        self._count = places[0].packets if len(places) == 1 else sum(place.packets for place in places)
 
     def __len__(self) -> int:
         return self._count
@@ -77,9 +77,9 @@ class AlikeBodies(Sequence[bytes]):
 
     def _between(self, start: int, stop: int) -> Iterator[BodiesAt]:
         for place in self._places:
-            if start < place.count and stop > 0:
-                yield place.between(max(start, 0), min(stop, place.count))
-            start, stop = start - place.count, stop - place.count
+            if start < place.packets and stop > 0:
+                yield place.between(max(start, 0), min(stop, place.packets))
+            start, stop = start - place.packets, stop - place.packets
 
     def _payloads_at(self, place: BodiesAt) -> Sequence[bytes]:
         return place.pieces((self.size - len(self.head),))
