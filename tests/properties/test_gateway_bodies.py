@@ -15,7 +15,7 @@ from ordercast.order.gateways.bodies import AlikeBodies, BodiesAt, bodies_from, 
 from ordercast.order.gateways.codec import decode_item, encode_item
 from ordercast.order.gateways.items import Stretch
 from ordercast.order.gateways.names import RingNames
-from ordercast.order.gateways.network import Heard
+from ordercast.order.gateways.network import Heard, RingEntry
 from ordercast.order.gateways.packets import control_freight, parcels_of
 from ordercast.order.gateways.reading import RingReading
 from ordercast.order.ring.two_queues import TwoQueues
@@ -87,7 +87,8 @@ def test_their_messages_are_those_of_the_packets_one_by_one(stretch: Stretch) ->
 def test_an_item_in_parts_comes_together_over_several_visits(stretch: Stretch, limit: int, is_own: bool) -> None:
     queues = TwoQueues(100, Clock())
     queues.carry([control_freight(stretch, 40)])
-    reading, found, seq = RingReading(RING), [], 1
+    reading, seq = RingReading(RING), 1
+    found: list[RingEntry] = []
     while queues:
         for run in queues.runs(HEADING, ME, Seq(seq), 1, 77, limit):
             read = run if is_own else parse_run(run.burst()[0], 0, run.size, HEADING, Seq(seq))
