@@ -16,10 +16,10 @@ import platform
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from ordercast.model.effects import Broadcast, Deliver, Effect, Persist, SendTo
+from ordercast.model.effects import Broadcast, Burst, Deliver, Effect, Persist, SendTo
 from ordercast.model.ids import Attachment, Incarnation, Instant, NodeId, node_of
 from ordercast.model.inputs import Lane, Packet, Submissions
 from ordercast.order.engine import ObservedEngine
@@ -34,6 +34,7 @@ CONFIG = RingConfig(queue_size_max=4 << 20, message_size_max=1 << 16, backlog_ma
 ONE_RING = ((0,),) * 5
 TWO_RINGS = ((0, 1), (0,), (0,), (1,), (1,))
 TURNS = 3
+READ_SIZE = 1 << 16  # bytes that one look at a socket brings at most
 
 Segments = Sequence[Sequence[int]]  # of each member, by attachment
 
@@ -114,7 +115,7 @@ class RingCluster:
             if isinstance(effect, Broadcast):
                 segment = self.segments[node][effect.attachment]
                 for other, attachment in self.others(node, segment):
-                    reads = [Packet(data, size, Lane.DATA, attachment) for data, size in effect.bursts]
+                    reads = [Packet(read, size, Lane.DATA, attachment) for read, size in as_read(effect.bursts)]
                     self.receive(other, reads)
             elif isinstance(effect, SendTo):
                 segment, target = self.segments[node][effect.attachment], node_of(effect.process)
@@ -133,6 +134,13 @@ class RingCluster:
             for other, mine in enumerate(self.segments)
             if segment in mine and (itself or other != node)
         ]
+
+
+def as_read(bursts: Sequence[Burst]) -> Iterator[Burst]:
+    """Return bursts as sockets bring them: as many packets of one size as fit in a read."""
+    for data, size in bursts:
+        read = READ_SIZE // size * size
+        yield from ((data[at : at + read], size) for at in range(0, len(data), read))
 
 
 def plain(node: NodeId, _: Sequence[int]) -> ObservedEngine:

@@ -29,7 +29,7 @@ from ordercast.model.ids import NodeId
 from ordercast.model.roster import Place
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
-from ordercast.order.gateways import own_rings
+from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.membership.stats import RingStats
 from ordercast.order.ring.config import RingConfig
 
@@ -165,6 +165,7 @@ def config_from(task: dict[str, Any]) -> NodeConfig:
         NetworksConfig(replication=Replication(task.get("replication", "active"))),
         trace or TraceConfig(),
         engine=task.get("engine", "ring"),
+        gateways=replace(GatewaysConfig(), **({"gateway_share": task["share"]} if "share" in task else {})),
         rings=domains_of(task.get("rings", []), network),
     )
 
@@ -255,8 +256,6 @@ def tell(document: dict[str, Any]) -> None:
 
 def main() -> None:
     task = json.loads(sys.stdin.readline())
-    if "share" in task:
-        own_rings.GATEWAY_SHARE = task["share"]
     gc.freeze()
     asyncio.run(work(task))
 

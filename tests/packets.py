@@ -74,6 +74,6 @@ def messages_of(run: PacketRun) -> tuple[Parcel, Sequence[int]]:
         parts, payloads = parts_in(run)
         texts = [bytes(payload) for payload in payloads]
         return (run.seq, run.originator, (sender,) * run.count, bytes((service,)) * run.count, texts, 1, 0), parts
-    bodies = bodies_of(run)
+    bodies = bodies_of([run])
     assert isinstance(bodies, AlikeBodies)
     return bodies.parcel(run.seq, run.originator), ()

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.order.clock import Clock
-from ordercast.order.gateways.bodies import AlikeBodies, bodies_from, size_of
+from ordercast.order.gateways.bodies import AlikeBodies, BodiesAt, bodies_from, size_of
 from ordercast.order.gateways.codec import decode_item, encode_item
 from ordercast.order.gateways.items import Stretch
-from ordercast.order.gateways.network import Heard
+from ordercast.order.gateways.names import RingNames
+from ordercast.order.gateways.network import Heard, RingEntry
 from ordercast.order.gateways.packets import control_freight, parcels_of
 from ordercast.order.gateways.reading import RingReading
 from ordercast.order.ring.two_queues import TwoQueues
@@ -35,7 +36,12 @@ def alike(draw: st.DrawFn) -> Stretch:
     services = draw(st.binary(min_size=each, max_size=each).map(lambda data: bytes(one % 5 for one in data)))
     head = bytes((0, each)) + DESCRIPTORS[each].pack(*range(each), *lengths) + services
     data = draw(st.binary(min_size=size * len(seqs), max_size=size * len(seqs)))
-    return Stretch(RING, 40, ME, tuple(seqs), bodies_from(head, b"before" + data, 6, len(seqs)), mask=5)
+    bodies = bodies_from(head, b"before" + data, 6, len(seqs))
+    if draw(st.booleans()) and len(seqs) > 1:  # as two reads brought them
+        cut = draw(st.integers(1, len(seqs) - 1))
+        places = BodiesAt(data, 0, size, cut), BodiesAt(b"more" + data, 4 + size * cut, size, len(seqs) - cut)
+        bodies = AlikeBodies(bodies.head, bodies.size, places)
+    return Stretch(RING, 40, ME, tuple(seqs), bodies, mask=5)
 
 
 @given(alike())
@@ -81,12 +87,13 @@ def test_their_messages_are_those_of_the_packets_one_by_one(stretch: Stretch) ->
 def test_an_item_in_parts_comes_together_over_several_visits(stretch: Stretch, limit: int, is_own: bool) -> None:
     queues = TwoQueues(100, Clock())
     queues.carry([control_freight(stretch, 40)])
-    reading, found, seq = RingReading(RING), [], 1
+    reading, seq = RingReading(RING), 1
+    found: list[RingEntry] = []
     while queues:
         for run in queues.runs(HEADING, ME, Seq(seq), 1, 77, limit):
             read = run if is_own else parse_run(run.burst()[0], 0, run.size, HEADING, Seq(seq))
             assert read is not None and read.count == run.count
-            found += reading.entries([read])
+            found += reading.entries([read], RingNames())
             seq += run.count
     assert [one.carried for one in found if isinstance(one, Heard)] == [(stretch, NO_STAMP, None)]
     assert (queues.freight_size, queues.packets(), reading.dropped, reading.unfinished_size) == (0, 0, [], 0)

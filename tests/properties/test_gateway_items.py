@@ -12,7 +12,9 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
 from ordercast.order.gateways.codec import Item, decode_item, encode_item
-from ordercast.order.gateways.items import EndItem, InterestItem, Processes, Stretch
+from ordercast.order.gateways.items import EndItem, HelloItem, InterestItem, LogicalRing, Processes, Stretch
+from ordercast.order.gateways.names import RingNames
+from ordercast.order.gateways.network import Heard
 from ordercast.order.gateways.packets import (
     Block,
     PacketOrigin,
@@ -20,24 +22,35 @@ from ordercast.order.gateways.packets import (
     block_of,
     carried_stretches,
     control_freight,
+    control_in,
     freight_of,
     interest_stretch,
     is_control,
+    native_stretch,
     parcels_of,
-    stretches_of,
+    together,
 )
+from ordercast.order.gateways.reading import RingReading
 from ordercast.order.large import LargeMessages
 from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, NATIVE_BLOCK, Freight
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
-from ordercast.wire.header import EXTENDED, PART_SHIFT, SAFE, Heading, Part
+from ordercast.wire.header import EXTENDED, SAFE, Heading, Part
 from ordercast.wire.run import PacketRun, build_raw, build_runs, parse_packet, parse_run
 from tests.packets import messages_of
 
-from .gateway_strategies import items, numbers, processes, rings, sets, sinces, u64
+from .gateway_strategies import items, numbers, rings, sets, sinces, u64
 
-ME = ProcessId(1 << 48 | 1)
+ME, OTHER = ProcessId(1 << 48 | 1), ProcessId(3)
 HEADING = Heading(bytes(8), ConfigurationId(1024, ME), (ME,))
-blocks = st.builds(Block, st.none() | st.builds(PacketOrigin, rings, numbers, processes, numbers.map(Seq)), u64)
+origins = st.builds(PacketOrigin, u64, numbers, st.integers(0, 0xFFFF), numbers.map(Seq))
+blocks = st.builds(Block, st.none() | origins, u64)
+
+
+def names_of(ring: ConfigurationId) -> RingNames:
+    """What whoever knows a ring calls it and its members."""
+    names = RingNames()
+    names.learn(LogicalRing(ring, frozenset({ME, OTHER}), frozenset(), 1))
+    return names
 
 
 @given(items, sinces, st.none() | sets)
@@ -114,18 +127,19 @@ def test_natives_are_carried_unchanged(
     lengths, asked = tuple(map(len, group)), (int(service),) * len(group)
     load = SAFE | EXTENDED, (9,) * len(group), lengths, asked, group * count, (), NATIVE_BLOCK
     (run,) = build_runs(HEADING, [load], ME, Seq(11), 1, 77)
-    (stretch,) = stretches_of(run, logical)
+    stretch = native_stretch([run], logical)
     assert (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe) == (
         logical,
         77,
         ME,
         service is Service.SAFE,
     )
+    names = names_of(logical)
     carried = [
         one
-        for freight in freight_of(stretch, NO_STAMP, None, 900)
+        for freight in freight_of(stretch, NO_STAMP, None, 900, names)
         for read in _through(freight)
-        for one in carried_stretches(read)
+        for one in carried_stretches([read], names)
     ]
     assert [(one.seqs, one.bodies) for one in carried] == [((11 + at,), (stretch.bodies[at],)) for at in range(count)]
     for one in carried:
@@ -137,14 +151,15 @@ def test_natives_are_carried_unchanged(
 @given(st.sets(st.integers(1, 900), min_size=1, max_size=6).map(sorted), st.booleans(), u64)
 def test_a_stretch_that_is_carried_is_read_as_one(seqs: list[int], in_parts: bool, mask: int) -> None:
     body = bytes((Part.MIDDLE if in_parts else Part.WHOLE, 1)) + bytes((0, 0, 0, 9, 0, 4, 0)) + b"body"
-    stretch = Stretch(HEADING_RING, 40, ProcessId(3), tuple(seqs), (body,) * len(seqs), False, mask)
-    (freight,) = freight_of(stretch, NO_STAMP, None, 900)
+    stretch = Stretch(HEADING_RING, 40, OTHER, tuple(seqs), (body,) * len(seqs), False, mask)
+    names = names_of(HEADING_RING)
+    (freight,) = freight_of(stretch, NO_STAMP, None, 900, names)
     (built,) = build_raw(HEADING, freight.runs, ME, Seq(5), 1, 77)
     read = parse_run(*built.burst()[:1], 0, built.size, HEADING, Seq(5))
     assert read is not None and read.count == len(seqs)
-    assert carried_stretches(read) == carried_stretches(built) == [stretch]
+    assert carried_stretches([read], names) == carried_stretches([built], names) == [stretch]
     (backwards,) = build_raw(HEADING, freight.runs[::-1], ME, Seq(5), 1, 77)
-    assert [one.seqs for one in carried_stretches(backwards)] == [(seq,) for seq in reversed(seqs)]
+    assert [one.seqs for one in carried_stretches([backwards], names)] == [(seq,) for seq in reversed(seqs)]
 
 
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=12))
@@ -152,11 +167,11 @@ def test_packets_without_room_for_a_block_are_carried_as_one_item(lengths: list[
     bodies = tuple(
         bytes((Part.WHOLE, 1, 0, 0, 0, 9)) + length.to_bytes(2, "big") + bytes(1 + length) for length in lengths
     )
-    stretch = Stretch(HEADING_RING, 40, ProcessId(3), tuple(range(1, len(bodies) + 1)), bodies)
-    freight = freight_of(stretch, NO_STAMP, None, 200)
+    stretch = Stretch(HEADING_RING, 40, OTHER, tuple(range(1, len(bodies) + 1)), bodies)
+    freight = freight_of(stretch, NO_STAMP, None, 200, names_of(HEADING_RING))
     packets = sum(one.count for one in freight)
     assert all(run.size <= 201 * len(run.payloads) for one in freight for run in one.runs)
-    if max(lengths) + 7 + BLOCK_SIZE_MAX > 201:
+    if max(lengths) + 7 + BLOCK_SIZE_MAX - 8 > 201:
         assert len(freight) == 1 and packets <= 2 + (sum(map(len, bodies)) + 10 * len(bodies)) // 193
     else:
         assert packets == len(bodies)
@@ -166,9 +181,10 @@ def test_packets_without_room_for_a_block_are_carried_as_one_item(lengths: list[
 def test_hollow_packets_and_interests_are_carried(
     logical: ConfigurationId, seq: int, is_safe: bool, mask: int, wishes: list[int]
 ) -> None:
-    hollow = Stretch(logical, 40, ProcessId(3), (seq,), (), is_safe, mask)
-    ((freight,),) = [freight_of(hollow, NO_STAMP, None, 900)]
-    assert [carried_stretches(run) for run in _through(freight)] == [[hollow]]
+    hollow = Stretch(logical, 40, OTHER, (seq,), (), is_safe, mask)
+    names = names_of(logical)
+    ((freight,),) = [freight_of(hollow, NO_STAMP, None, 900, names)]
+    assert [carried_stretches([run], names) for run in _through(freight)] == [[hollow]]
 
     items = [InterestItem(ME, wish) for wish in wishes]
     raw = [run for item in items for run in control_freight(item, 900).runs]
@@ -176,21 +192,38 @@ def test_hollow_packets_and_interests_are_carried(
     assert is_control(native)
     told = [interest_stretch(native, Seq(5 + at), logical, item) for at, item in enumerate(items)]
     assert all(one.is_safe and one.mask == (1 << 64) - 1 for one in told)
-    carried = [run for one in told for freight in freight_of(one, NO_STAMP, None, 900) for run in freight.runs]
+    carried = [run for one in told for freight in freight_of(one, NO_STAMP, None, 900, names) for run in freight.runs]
     (run,) = build_raw(HEADING, carried, ME, Seq(9), 1, 88)
     pieces = [run.piece(seq, seq) for seq in range(run.seq, run.last + 1)]
-    assert [one for piece in pieces for one in carried_stretches(piece)] == told
+    assert [one for piece in pieces for one in carried_stretches([piece], names)] == told
+
+
+@given(rings, st.booleans())
+def test_packets_of_a_ring_that_is_not_known_say_nothing_and_are_carried_as_items(
+    logical: ConfigurationId, is_settled: bool
+) -> None:
+    body = bytes((Part.WHOLE, 1)) + bytes((0, 0, 0, 9, 0, 4, 0)) + b"body"
+    stretch = Stretch(logical, 40, OTHER, (5,), (body,))
+    (freight,) = freight_of(stretch, NO_STAMP, None, 900, RingNames() if is_settled else None)
+    (run,) = _through(freight)
+    assert is_control(run) and decode_item(control_in(run)).item == stretch
+    (short,) = freight_of(stretch, NO_STAMP, None, 900, names_of(logical))
+    assert carried_stretches(_through(short), RingNames()) == []
+    reading = RingReading(HEADING_RING)
+    (heard,) = reading.entries(_through(short), RingNames())
+    assert isinstance(heard, Heard) and isinstance(heard.carried.item, HelloItem) and heard.seq == 5
+    assert reading.dropped == ["packets of a ring that is not known"]
 
 
 @given(items)
 def test_other_control_is_not_taken_for_something_carried(item: Item) -> None:
     if isinstance(item, InterestItem):
         return
-    whole = Stretch(HEADING_RING, 40, ProcessId(3), (7,), (_body(control_freight(item, 60000)),))
-    (freight,) = freight_of(whole, NO_STAMP, None, 60100)
+    whole = Stretch(HEADING_RING, 40, OTHER, (7,), (_body(control_freight(item, 60000)),))
+    (freight,) = freight_of(whole, NO_STAMP, None, 60100, names_of(HEADING_RING))
     (run,) = _through(freight)
     with pytest.raises(WireError, match="should not have been carried"):
-        carried_stretches(run)
+        carried_stretches([run], names_of(HEADING_RING))
 
 
 def _body(freight: Freight) -> bytes:
@@ -200,7 +233,7 @@ def _body(freight: Freight) -> bytes:
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=6), st.booleans())
-def test_a_run_of_natives_is_read_as_one_and_cut_by_ticks(visits: list[int], in_parts: bool) -> None:
+def test_natives_of_a_visit_are_one_however_they_were_read(visits: list[int], in_parts: bool) -> None:
     packets, seq = b"", Seq(1)
     for tick, count in enumerate(visits, 50):
         parts = [Part.FIRST] * count if in_parts else []
@@ -208,13 +241,20 @@ def test_a_run_of_natives_is_read_as_one_and_cut_by_ticks(visits: list[int], in_
         (built,) = build_runs(HEADING, [load], ME, seq, 1, tick)
         packets, seq = packets + built.burst()[0], Seq(seq + count)
     size = len(packets) // (seq - 1)
-    run = parse_run(packets, 0, size, HEADING, Seq(1))
-    assert run is not None and run.count == sum(visits)
-    stretches = list(stretches_of(run, HEADING_RING))
-    assert [(one.tick, len(one.seqs)) for one in stretches] == list(enumerate(visits, 50))
-    assert {body[0] for one in stretches for body in one.bodies} == {Part.FIRST if in_parts else Part.WHOLE}
-    piece = run.piece(1, 1)
-    assert piece.packet(Seq(1)) == run.packet(Seq(1)) and piece.flags >> PART_SHIFT == run.flags >> PART_SHIFT
+    runs: list[PacketRun] = []
+    for read in (packets[at : at + 2 * size] for at in range(0, len(packets), 2 * size)):
+        at = 0
+        while at < len(read):
+            run = parse_run(read, at, size, HEADING, Seq(1 + sum(one.count for one in runs)))
+            assert run is not None
+            runs.append(run)
+            at += run.count * size
+    found = [native_stretch(alike, HEADING_RING) for alike in together(runs)]
+    ticks = [one.tick for one in found for _ in one.seqs]
+    assert ticks == [tick for tick, count in enumerate(visits, 50) for _ in range(count)]
+    assert in_parts or len(found) == len(visits)
+    assert {body[0] for one in found for body in one.bodies} == {Part.FIRST if in_parts else Part.WHOLE}
+    assert b"".join(run.burst()[0] for run in runs) == packets
 
 
 HEADING_RING = ConfigurationId(1024, ME)

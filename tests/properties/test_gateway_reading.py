@@ -12,6 +12,7 @@ from ordercast.order.clock import Clock
 from ordercast.order.gateways import reading as reading_module
 from ordercast.order.gateways.codec import Item
 from ordercast.order.gateways.items import Carried, Column, InterestItem, NoticeItem, Statement, Stretch
+from ordercast.order.gateways.names import RingNames
 from ordercast.order.gateways.network import Heard
 from ordercast.order.gateways.packets import control_freight, freight_from
 from ordercast.order.gateways.reading import RingReading
@@ -52,13 +53,13 @@ def test_what_is_carried_comes_out_in_order_at_the_sender_and_at_others(
     queues = TwoQueues(ROOM, Clock())
     wanted = [carried for item, since in drawn if (carried := _carried(item, since)) is not None]
     for carried in wanted:
-        queues.carry(freight_from(carried, ROOM))
+        queues.carry(freight_from(carried, ROOM, None))
     lots = lots_from([b"native"] * natives, 4, 0)
     queues.add(lots, cost(lots))
     runs = _packets(queues)
     for read in (runs, _one_by_one(runs)):
         reading = RingReading(RING)
-        entries = reading.entries(read)
+        entries = list(reading.entries(read, RingNames()))
         assert [one.carried for one in entries if isinstance(one, Heard)] == wanted
         assert {one.tick for one in entries} <= {77} and reading.dropped == [] and reading.unfinished_size == 0
         assert all(isinstance(one, Heard) or one.ring == RING for one in entries)
@@ -68,7 +69,7 @@ def test_what_is_carried_comes_out_in_order_at_the_sender_and_at_others(
 def test_an_interest_is_a_native_of_its_ring() -> None:
     queues, interest = TwoQueues(ROOM, Clock()), InterestItem(ME, 5)
     queues.carry([control_freight(interest, ROOM)])
-    (stretch,) = RingReading(RING).entries(_packets(queues))
+    (stretch,) = RingReading(RING).entries(_packets(queues), RingNames())
     assert isinstance(stretch, Stretch) and (stretch.interest, stretch.seqs, stretch.tick) == (interest, (1,), 77)
 
 
@@ -84,7 +85,7 @@ def test_what_is_unsound_is_dropped_and_the_rest_is_taken(noise: list[bytes]) ->
     runs = _packets(queues)
     for read in (runs, _one_by_one(runs)):
         reading = RingReading(RING)
-        entries = reading.entries(read)
+        entries = list(reading.entries(read, RingNames()))
         assert len(entries) + len(reading.dropped) == len(noise) + 1
         assert isinstance(entries[-1], Stretch) and entries[-1].interest == interest
 
@@ -92,10 +93,10 @@ def test_what_is_unsound_is_dropped_and_the_rest_is_taken(noise: list[bytes]) ->
 def test_an_item_that_has_no_end_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading_module, "UNFINISHED_SIZE_MAX", 1000)
     entry = Statement(Column(RING, None), (9, 9, 9))
-    (whole,) = freight_from(Carried(NoticeItem(RING, ME, (9, 9, 9), (entry,) * 90)), ROOM)
+    (whole,) = freight_from(Carried(NoticeItem(RING, ME, (9, 9, 9), (entry,) * 90)), ROOM, None)
     reading = RingReading(RING)
     for place in range(whole.count - 1):
         queues = TwoQueues(ROOM, Clock())
         queues.carry([Freight(whole.between(place, place + 1))])
-        assert reading.entries(_packets(queues)) == [] and reading.unfinished_size <= 1000
+        assert list(reading.entries(_packets(queues), RingNames())) == [] and reading.unfinished_size <= 1000
     assert whole.count > 6 and set(reading.dropped) == {"an item in parts that has no end"}

@@ -174,7 +174,7 @@ def _page(status: Document, section: Document) -> list[RenderableType]:
 
 
 def _rings_table(section: Document, vital: set[str]) -> RenderableType:
-    numbers = ("front", "ahead", "undelivered", "to be carried")
+    numbers = ("front", "ahead", "waiting", "to carry")
     table = new_table("ring", "members", "gateways", *numbers, "waits for", right=numbers)
     queues = {own["ring"]: own["queue_size"] for own in section["attachments"]}
     waiting = section["waiting"] or {"rings": ()}

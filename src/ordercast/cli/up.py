@@ -194,6 +194,9 @@ def _hints(daemons: list[Daemon], rings: dict[str, Placed]) -> list[tuple[str, s
         ("ordercast send news hello", "send something to it"),
         ("ordercast groups", "which groups there are"),
     ]
+    if rings and first.status is not None:
+        port = first.status.rstrip("/").rpartition(":")[2]
+        hints.append((f"ordercast topology :{port}", "the rings, who joins them, and what delivery waits for"))
     if last is not first:
         hints.append((f"kill -9 {last.process.pid}", f"crash {last.name}, and see what the others say"))
     return hints

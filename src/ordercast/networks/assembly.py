@@ -43,30 +43,15 @@ def assembled(
     domain_names: Mapping[int, str] | None = None,
     node_names: Mapping[NodeId, str] | None = None,
     beyond: tuple[tuple[NodeId, Endpoint], ...] = (),
-    is_filtering: bool = True,
 ) -> Assembly:
     """The engine of this name. `holder` has its configuration tables as attributes; `networks`: of all attachments, or
-    of each; `nodes` is how many there are; names are those of the whole network; `beyond` are
-    nodes of other sites; nothing is filtered where the raw
-    stream is wanted."""
+    of each; `nodes` is how many there are; names are those of the whole network; `beyond` are nodes of other sites."""
     entry = entry_of(name)
     each = (networks,) * (len(domains) or 1) if isinstance(networks, NetworksConfig) else tuple(networks)
     others = tuple(other for other in ENGINES if other != name)
     tables, names = tables_of(name, holder), (domain_names or {}, node_names or {})
     late = each[0].token_hold_ns if each[0].count > 1 else 0
-    setup = Setup(
-        node,
-        tables,
-        nodes,
-        verbose,
-        each[0].in_words,
-        late,
-        others,
-        domains,
-        *names,
-        beyond=beyond,
-        is_filtering=is_filtering,
-    )
+    setup = Setup(node, tables, nodes, verbose, each[0].in_words, late, others, domains, *names, beyond)
     if not entry.is_layered:
         engine = entry.make(setup)
         return Assembly(

@@ -32,6 +32,7 @@ from ordercast.order.baselines.timestamps import Timestamps
 from ordercast.order.baselines.two_phase import TwoPhase
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.gateways import promised as gateways
+from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.gateways.views import view_text
 from ordercast.order.layered import InnerRing
@@ -99,7 +100,7 @@ def _gateways(setup: Setup) -> ObservedEngine:
         other_engines=setup.others,
         domain_names=setup.domain_names,
         node_names=setup.node_names,
-        is_filtering=setup.is_filtering,
+        chosen=setup.tables["gateways"],
     )
 
 
@@ -203,6 +204,7 @@ ENGINES: dict[str, EngineEntry] = {
             gateways.PROMISED,
             gateways.SERVICES,
             RING_TRAFFIC,
+            tables={"ring": RingConfig, "gateways": GatewaysConfig},
             attachments_max=64,
             id_text=view_text,
             is_layered=True,

@@ -47,7 +47,6 @@ class Setup:
     domain_names: Mapping[int, str] = field(default_factory=dict)  # of all domains of the network, by number
     node_names: Mapping[NodeId, str] = field(default_factory=dict)  # as far as they are known
     beyond: tuple[tuple[NodeId, Endpoint], ...] = ()  # nodes of other sites that a link leads to, and their addresses
-    is_filtering: bool = True  # an engine that prunes does; without, everybody has the raw stream
 
     @property
     def ring(self) -> RingConfig:

@@ -12,6 +12,7 @@ from ordercast.networks.config import NetworksConfig
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.baselines.config import BaselineConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
+from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.links.config import FAR
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites.config import SitesConfig
@@ -226,6 +227,11 @@ class SimOptions:
     @property
     def has_clients(self) -> bool:
         return bool(self.clients or self.replicas)
+
+    @property
+    def gateways(self) -> GatewaysConfig:
+        """Nothing is filtered where no groups are above the engine: nobody there says what it wants."""
+        return GatewaysConfig(filter=self.has_clients)
 
     @property
     def submissions(self) -> int:

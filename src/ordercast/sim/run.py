@@ -117,7 +117,6 @@ def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
         nodes=options.nodes,
         verbose=verbose,
         domains=tuple(Domain(segment, domain_name(segment)) for segment in segments),
-        is_filtering=options.has_clients,
     ).driven
 
 

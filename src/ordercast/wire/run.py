@@ -42,6 +42,8 @@ from ordercast.wire.header import (
 )
 
 BLOCK_NUMBER = struct.Struct(">Q")  # ends a long block
+STAMPS_AT = FIXED_SIZE + 8  # token round and timestamp stand here, behind the seq
+STAMPS_SIZE = HEADER_SIZE - STAMPS_AT
 
 # What is to be put into packets of one shape: the shape, the payloads of all packets in a row, which part of its
 # message each is (nothing, if they are whole messages), and the block before the descriptors, if an enclosing engine
@@ -107,7 +109,7 @@ class PacketRun:
         self.is_safe = is_safe  # safe delivery is asked for
         self.parts = parts  # which part of a message each packet has; nothing: whole messages
         # The messages; None once delivered, and of a recovered packet, which is not delivered. Of packets with a block
-        # they stay in the bytes until an enclosing engine wants them.
+        # that have parts or messages of several lengths, they stay in the bytes until an enclosing engine wants them.
         self.parcel = parcel
 
     @property
@@ -183,10 +185,8 @@ def parse_run(data: bytes, start: int, size: int, heading: Heading, expected: Se
             head = data[start + HEADER_SIZE] if flags & EXTENDED else 0
             if run.parts:
                 _extend_parts(run, alike, head)
-            elif head:
-                _extend_bare(run, alike, head, count)
             else:
-                _extend(run, alike)
+                _extend(run, alike, head)
     return run
 
 
@@ -221,7 +221,8 @@ def parse_data(
         raise WireError("parts that do not exist")
     filled = min(end, start + columns[1]) if part == Part.LAST else end  # the last part may be padded
     payloads = payloads_from(data, start, filled, columns[count:])
-    parcel = None if flags & EXTENDED else (seq, originator, columns[:count], services, payloads, count, 0)
+    is_bare = part and flags & EXTENDED
+    parcel = None if is_bare else (seq, originator, columns[:count], services, payloads, count, 0)
     return PacketRun(data, at, end - at, seq, originator, 1, flags & SAFE, (part,) if part else (), parcel)
 
 
@@ -240,77 +241,96 @@ def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
 
 
 @lru_cache(maxsize=512)
-def _shape(each: int, length: int, count: int) -> struct.Struct:
+def _shape(each: int, length: int, count: int, head: int) -> struct.Struct:
     """So many packets with so many messages of one length. Each has what is the same in packets that are alike, the
-    seq, the descriptors, and the payloads."""
-    packet = f"{FIXED_SIZE}sQ16x{DESCRIPTOR_SIZE * each}s" + f"{length}s" * each
+    seq, what is the same behind it up to the payloads, and the payloads."""
+    packet = f"{FIXED_SIZE}sQ{_behind_shape(each, head)}" + f"{length}s" * each
     return struct.Struct(">" + packet * count)
 
 
 @lru_cache(maxsize=512)
 def _bare_shape(each: int, size: int, count: int, head: int) -> struct.Struct:
     """So many packets of one size with a block, without their payloads."""
-    descriptors, same = DESCRIPTOR_SIZE * each, _same_in_block(head)
-    rest = size - HEADER_SIZE - head - descriptors
-    behind = f"{head + descriptors}s" if same == head else f"{same}s{head - same}x{descriptors}s"
-    return struct.Struct(">" + f"{FIXED_SIZE}sQ16x{behind}{rest}x" * count)
+    rest = size - HEADER_SIZE - head - DESCRIPTOR_SIZE * each
+    return struct.Struct(">" + f"{FIXED_SIZE}sQ{_behind_shape(each, head)}{rest}x" * count)
+
+
+def _behind_shape(each: int, head: int) -> str:
+    """What is the same behind the seqs of packets that are alike, up to the payloads, and what is not: those with a
+    block were sent in one visit."""
+    descriptors = DESCRIPTOR_SIZE * each
+    if not head:
+        return f"{STAMPS_SIZE}x{descriptors}s"
+    if head <= SHORT_BLOCK:
+        return f"{STAMPS_SIZE + head + descriptors}s"
+    return f"{_same_in_block(head)}s{BLOCK_NUMBER.size}x{descriptors}s"
+
+
+def _same_behind(data: bytes, at: int, each: int, head: int) -> list[bytes]:
+    """Return of one packet what is the same in all."""
+    begin, end = at + HEADER_SIZE + head, at + HEADER_SIZE + head + DESCRIPTOR_SIZE * each
+    if not head:
+        return [data[begin:end]]
+    if head <= SHORT_BLOCK:
+        return [data[at + STAMPS_AT : end]]
+    return [data[at + STAMPS_AT : begin - BLOCK_NUMBER.size], data[begin:end]]
 
 
 def _block_shape(head: int) -> str:
-    """What is the same in the blocks of packets that are alike, and what is not."""
+    """What is the same behind the seqs of packets that are alike, up to the descriptors, and what is not."""
+    if not head:
+        return f"{STAMPS_SIZE}x"
     same = _same_in_block(head)
-    return f"{same}s{head - same}x" if head else ""
+    return f"{same}s{head + STAMPS_SIZE - same}x"
 
 
 def _same_in_block(head: int) -> int:
-    return head if head <= SHORT_BLOCK else head - 8
+    """Return the bytes from the token round on that are the same in packets with a block that are alike."""
+    return STAMPS_SIZE + (head if head <= SHORT_BLOCK else head - BLOCK_NUMBER.size)
 
 
-def _extend(run: PacketRun, alike: int) -> None:
+def _extend(run: PacketRun, alike: int, head: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
     seq, originator, senders, services, payloads, each, _ = run.parcel
-    data, at, more = run.data, run.at, alike - 1
     lengths = set(map(len, payloads))
     if len(lengths) > 1:
+        if head:
+            _extend_bare(run, alike, head, each)
         return
-    fields = _shape(each, lengths.pop(), more).unpack_from(data, at + run.size)
-    begin = at + HEADER_SIZE
-    first, descriptors = data[at : at + FIXED_SIZE], data[begin : begin + DESCRIPTOR_SIZE * each]
-    stride = 3 + each
-    count = 1 + min(
-        _matching(fields[1::stride], tuple(range(seq + 1, seq + alike))),
-        _matching(fields[::stride], (first,) * more),
-        _matching(fields[2::stride], (descriptors,) * more),
-    )
-    gathered = [*payloads, *fields[3 : (count - 1) * stride : stride]] if each == 1 else [*payloads]
+    fields = _shape(each, lengths.pop(), alike - 1, head).unpack_from(run.data, run.at + run.size)
+    behind = _same_behind(run.data, run.at, each, head)
+    stride = 2 + len(behind) + each
+    count = run.count = 1 + _alike(run, fields, stride, behind, alike)
+    gathered = [*payloads, *fields[stride - 1 : (count - 1) * stride : stride]] if each == 1 else [*payloads]
     if each > 1:
         found = list(fields[: (count - 1) * stride])
         for width in range(stride, each, -1):  # of each packet only the payloads stay
             del found[::width]
         gathered += found
-    run.count = count
     run.parcel = seq, originator, tuple(senders) * count, bytes(services) * count, gathered, each, 0
 
 
 def _extend_bare(run: PacketRun, alike: int, head: int, each: int) -> None:
-    """The same for packets with a block, whose messages stay where they are."""
-    data, at, seq, more = run.data, run.at, run.seq, alike - 1
-    fields = _bare_shape(each, run.size, more, head).unpack_from(data, at + run.size)
-    begin, same = at + HEADER_SIZE, _same_in_block(head)
-    behind = [data[begin : begin + head + DESCRIPTOR_SIZE * each]]
-    if same < head:
-        behind = [data[begin : begin + same], behind[0][head:]]
-    stride = 2 + len(behind)
-    run.count = 1 + min(
+    """The same for packets with a block and messages of several lengths, which stay where they are."""
+    fields = _bare_shape(each, run.size, alike - 1, head).unpack_from(run.data, run.at + run.size)
+    behind = _same_behind(run.data, run.at, each, head)
+    run.count, run.parcel = 1 + _alike(run, fields, 2 + len(behind), behind, alike), None
+
+
+def _alike(run: PacketRun, fields: tuple[object, ...], stride: int, behind: list[bytes], alike: int) -> int:
+    """Return how many of the packets behind the run's only one are like it."""
+    more, seq = alike - 1, run.seq
+    count = min(
         _matching(fields[1::stride], tuple(range(seq + 1, seq + alike))),
-        _matching(fields[::stride], (data[at : at + FIXED_SIZE],) * more),
-        *(_matching(fields[2 + place :: stride], (one,) * more) for place, one in enumerate(behind)),
+        _matching(fields[::stride], (run.data[run.at : run.at + FIXED_SIZE],) * more),
+        _matching(fields[2::stride], (behind[0],) * more),
     )
+    return count if len(behind) == 1 else min(count, _matching(fields[3::stride], (behind[1],) * more))
 
 
 def _same_block(run: PacketRun, head: int) -> bytes:
-    at = run.at + HEADER_SIZE
+    at = run.at + STAMPS_AT
     return run.data[at : at + _same_in_block(head)]
 
 
@@ -326,7 +346,7 @@ def _part_shape(length: int, count: int, head: int) -> struct.Struct:
     """So many packets with a part of so many bytes each: all that must be equal, apart from flags, seq, length and
     payload; behind a block the payload is left out."""
     payload = f"{length}x" if head else f"{length}s"
-    packet = f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16x{_block_shape(head)}IHB{payload}"
+    packet = f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ{_block_shape(head)}IHB{payload}"
     return struct.Struct(">" + packet * count)
 
 
@@ -474,5 +494,5 @@ def _build(heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: i
             if len(payload) < lengths[0]:  # the last part: padded, so that all are alike
                 pieces[index * stride + 2] = block + DESCRIPTORS[1].pack(senders[0], len(payload)) + served
                 pieces[index * stride + 3] = payload.ljust(lengths[0], b"\0")
-    parcel = None if block else (seq, me, senders * count, served * count, payloads, each, 0)
+    parcel = None if block and parts else (seq, me, senders * count, served * count, payloads, each, 0)
     return PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts, parcel)

@@ -11,6 +11,7 @@ from bench.gateways_cost import RingCluster, Segments
 from ordercast.model.effects import Effect
 from ordercast.model.ids import MILLISECOND, Instant, NodeId
 from ordercast.model.inputs import Packet
+from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.setup import Domain
 from ordercast.sim.options import SIM_RING
@@ -25,7 +26,9 @@ CIRCLE = ((0, 1), (1, 2), (2, 0), (0,), (1,), (2,))
 
 def _engine(node: NodeId, segments: Sequence[int]) -> GatewayNode:
     domains = [Domain(segment, f"segment{segment}") for segment in segments]
-    return GatewayNode(node, CONFIG, domains, queue_high=QUEUE_HIGH, backlog_high=BACKLOG_HIGH)
+    return GatewayNode(
+        node, CONFIG, domains, chosen=GatewaysConfig(carried_size_max=QUEUE_HIGH, waiting_size_max=BACKLOG_HIGH)
+    )
 
 
 class Hosts(RingCluster):

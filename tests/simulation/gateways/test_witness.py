@@ -13,7 +13,7 @@ from ordercast.model.effects import Effect
 from ordercast.model.ids import ConfigurationId, ProcessId, node_of
 from ordercast.model.promises import AnyPromise, Promise, RingsPromise
 from ordercast.order.clock import StoredClock
-from ordercast.order.gateways import holds, network
+from ordercast.order.gateways import network
 from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.forwarding import Forwarding
 from ordercast.order.gateways.holds import Pressure
@@ -103,7 +103,6 @@ def _lost_on_the_way_up(patch: pytest.MonkeyPatch) -> None:
 
 def _never_holds(patch: pytest.MonkeyPatch) -> None:
     """A process has much to carry, and asks nobody to stop."""
-    patch.setattr(holds, "QUEUE_HIGH", 2_000)
     patch.setattr(witness, "QUEUE_HIGH", 2_000)
     patch.setattr(Pressure, "measure", lambda self, amount: False)
 

@@ -34,6 +34,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.ring.config import RingConfig
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "cluster.toml"
@@ -427,6 +428,21 @@ def test_every_setting_has_a_key() -> None:
     of_redundancy = {key.field for key in (*TABLES["redundancy"], REPLICATION, COPIES)}
     assert of_redundancy == {field.name for field in fields(NetworksConfig)} - {"count", "names"}
     assert {key.field for key in TABLES["ring"]} == {field.name for field in fields(RingConfig)} - {"cluster"}
+    assert {key.field for key in TABLES["gateways"]} == {field.name for field in fields(GatewaysConfig)}
+
+
+def test_what_is_chosen_of_a_network_of_rings_is_read_and_judged(file: Path) -> None:
+    chosen = '[gateways]\nfilter = false\ngateway_share = 1.5\ncarried_size_max = "1MiB"\n'
+    node = '[nodes.a]\nid = 1\naddress = "127.0.0.1"\n'
+    file.write_text('cluster = "c"\n' + chosen + node, encoding="utf-8")
+    assert load_config(file, "a").gateways == GatewaysConfig(False, 1.5, 1 << 20)
+    wrong = "[gateways]\ngateway_share = 0.5\nwaiting_size_max = 0\n"
+    assert problems(file, 'cluster = "c"\n' + wrong + node, "a") == [
+        "gateways.waiting_size_max must be at least 1",
+        "gateways.gateway_share must be within 1..100",
+    ]
+    (problem,) = problems(file, 'cluster = "c"\n[gateways]\ngateway_share = "2"\n' + node, "a")
+    assert problem.startswith('gateways.gateway_share: "2" is not a number: ')
 
 
 # Several networks

@@ -43,6 +43,7 @@ from ordercast.daemon.config.rings import ring_domains, with_nodes
 from ordercast.model.errors import UsageError
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import DEFAULT, ENGINES
+from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.gateways.node import ENGINE as GATEWAYS
 from ordercast.order.ring.config import RingConfig
 
@@ -136,6 +137,7 @@ def read_cluster(path: Path) -> ClusterFile:
         source=path,
         ring=RingConfig(cluster=cluster, **values["ring"]),
         adaptive=_adaptive(values["adaptive"], peers, problems),
+        gateways=GatewaysConfig(**values["gateways"]),
         network=networks[0],
         more_networks=networks[1:],
         redundancy=redundancy(document, values["redundancy"], problems),

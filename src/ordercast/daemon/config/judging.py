@@ -61,7 +61,12 @@ def problems_of(config: NodeConfig, members: int) -> list[str]:
     """What does not fit together in networks, rings and their timers, and in the engine's own table; there may be so
     many members."""
     problems = _problems_of_rings(config) if config.rings else _problems_of_networks(config)
-    return problems + _adaptive_problems(config.adaptive, max(2, members) if config.engine == ADAPTIVE else 2)
+    problems += _adaptive_problems(config.adaptive, max(2, members) if config.engine == ADAPTIVE else 2)
+    try:
+        config.gateways.validate()
+    except UsageError as error:
+        problems += [f"gateways.{problem}" for problem in str(error).split("; ")]
+    return problems
 
 
 def _problems_of_networks(config: NodeConfig) -> list[str]:

@@ -62,6 +62,12 @@ def read_integer(value: Any, low: int = 0, high: int = INTEGER_MAX) -> int:
     return value
 
 
+def read_number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"{shown(value)} is not a number: write it without quotes and without a unit")
+    return float(value)
+
+
 def read_duration(value: Any) -> int:
     if not isinstance(value, str):
         hint = f'"{value}ms"' if isinstance(value, int | float) and not isinstance(value, bool) else '"800ms"'
@@ -152,13 +158,6 @@ def read_engine(value: Any) -> str:
     return live_entry_of(read_text(value)).name
 
 
-def read_share(value: Any) -> float:
-    """A part of the whole."""
-    if isinstance(value, bool) or not isinstance(value, float):
-        raise UsageError(f"{shown(value)} is not a part of 1: write a number with a point, such as 0.1")
-    return value
-
-
 def read_weights(value: Any) -> tuple[tuple[str, int], ...]:
     """How many slots each of some nodes has, by their names."""
     if not isinstance(value, dict):
@@ -194,7 +193,7 @@ def shown(value: Any) -> str:
 _READERS: Mapping[object, Callable[[Any], Any]] = {
     "bool": read_flag,
     "str": read_text,
-    "float": read_share,
+    "float": read_number,
     "tuple[tuple[int, int], ...]": read_weights,
 }
 

@@ -19,6 +19,7 @@ from ordercast.model.roster import Entry, Place, Roster
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import DEFAULT
+from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sizes import Sizes
 from ordercast.session.outbound import HOLD_MAX_NS
@@ -144,6 +145,7 @@ class NodeConfig:
     engine: str = DEFAULT  # which engine orders messages: the same at all nodes
     rings: tuple[RingDomain, ...] = ()  # of a network of rings; none: one ring, on `network` and `more_networks`
     adaptive: AdaptiveConfig = field(default_factory=AdaptiveConfig)  # for the engine of this name
+    gateways: GatewaysConfig = field(default_factory=GatewaysConfig)  # how such a network works
 
     @property
     def sizes(self) -> Sizes:

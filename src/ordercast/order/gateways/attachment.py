@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId
 from ordercast.order.attached import RingChange
 from ordercast.order.gateways.items import Carried, HelloItem, MarkItem, Processes, TopologyItem
 from ordercast.order.gateways.merging import PhysicalRing
+from ordercast.order.gateways.names import RingNames
 from ordercast.order.gateways.network import Heard, RingEntry
 from ordercast.order.gateways.packets import freight_from
 from ordercast.order.gateways.reading import RingReading
@@ -29,25 +30,37 @@ class RingAttachment:
         self.dropped: list[str] = []  # why packets or items counted nowhere; whoever reads it takes it
         self._reading = RingReading(NO_CONFIGURATION)
 
-    def read(self, runs: Sequence[PacketRun], logical: ConfigurationId | None = None) -> list[RingEntry]:
-        """Return what packets of the ring say, in order. What is unsound is so at every member, and counts nowhere."""
-        entries = self._reading.entries(runs, logical)
-        if self._reading.dropped:
-            self.dropped += self._reading.dropped
-            self._reading.dropped.clear()
-        return [entry for entry in entries if not self._is_impostor(entry)]
+    def read(
+        self, runs: Sequence[PacketRun], names: RingNames, logical: ConfigurationId | None = None
+    ) -> Iterator[RingEntry]:
+        """Return what packets of the ring say, in order: each is taken before the next one is read, which may speak of
+        a ring that it has told of. What is unsound is so at every member, and counts nowhere."""
+        return self._entries(self._reading, runs, names, logical)
 
-    def change(self, change: RingChange) -> tuple[list[RingEntry], Processes, PhysicalRing]:
+    def _entries(
+        self,
+        reading: RingReading,
+        runs: Sequence[PacketRun],
+        names: RingNames,
+        logical: ConfigurationId | None = None,
+    ) -> Iterator[RingEntry]:
+        for entry in reading.entries(runs, names, logical):
+            if not self._is_impostor(entry):
+                yield entry
+        self.dropped += reading.dropped
+        reading.dropped.clear()
+
+    def change(self, change: RingChange, names: RingNames) -> tuple[Iterator[RingEntry], Processes, PhysicalRing]:
         """Return what is left of the old ring, who comes along from it, and the new one."""
-        residual = self.read(change.residual)
+        residual = self._entries(self._reading, change.residual, names)
         configuration = change.configuration
         self._reading = RingReading(configuration.id)
         ring = PhysicalRing(configuration.id, frozenset(configuration.members), change.birth, configuration.reason)
         return residual, frozenset(configuration.transitional), ring
 
-    def freight(self, items: Iterable[Carried]) -> list[Freight]:
-        """Return items as the packets that they take."""
-        return [one for carried in items for one in freight_from(carried, self.inner.freight_body_max)]
+    def freight(self, items: Iterable[Carried], names: RingNames | None) -> list[Freight]:
+        """Return items as the packets that they take; `names`: short ones may be used."""
+        return [one for carried in items for one in freight_from(carried, self.inner.freight_body_max, names)]
 
     def _is_impostor(self, entry: RingEntry) -> bool:
         """Whether somebody speaks in another's name."""

@@ -8,9 +8,10 @@ and services. Then nothing is done per packet or message on the way from ring to
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Final, overload
+from itertools import chain
+from typing import Final, NamedTuple, overload
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
@@ -20,20 +21,41 @@ from ordercast.wire.header import DESCRIPTOR_SIZE, DESCRIPTORS, SERVICES, Part
 BODY_HEAD: Final = 2  # part, messages
 
 
+class BodiesAt(NamedTuple):
+    """Where payloads of packets are: in the data, from `at` on, every `stride` bytes those of one packet begin. If they
+    have been cut out, `payloads` has them."""
+
+    data: bytes
+    at: int
+    stride: int
+    packets: int
+    payloads: Sequence[bytes] = ()  # of all packets in a row
+
+    def pieces(self, lengths: tuple[int, ...]) -> Sequence[bytes]:
+        """Return the payloads, of these lengths in each packet."""
+        if len(self.payloads) == len(lengths) * self.packets:
+            return self.payloads
+        return _payloads(lengths, self.stride, self.packets).unpack_from(self.data, self.at)
+
+    def between(self, start: int, stop: int) -> BodiesAt:
+        """Return some of the packets."""
+        each = len(self.payloads) // self.packets
+        cut = self.payloads[start * each : stop * each]
+        return BodiesAt(self.data, self.at + start * self.stride, self.stride, stop - start, cut)
+
+
 class AlikeBodies(Sequence[bytes]):
-    """Bodies with the same descriptors, of whole messages. Their payloads stay in the bytes that brought them."""
+    """Bodies with the same descriptors, of whole messages. Their payloads stay in the bytes that brought them: in one
+    place for each read."""
 
-    __slots__ = ("_at", "_count", "_data", "_stride", "head", "size")
+    __slots__ = ("_count", "_places", "head", "size")
 
-    def __init__(self, head: bytes, size: int, data: bytes, at: int, stride: int, count: int) -> None:
-        """`head` begins every body, `size` is that of a body; in the data, from `at` on, every `stride` bytes the
-        payloads of one packet begin."""
+    def __init__(self, head: bytes, size: int, places: Sequence[BodiesAt]) -> None:
+        """`head` begins every body, `size` is that of a body."""
         self.head = head
         self.size = size
-        self._data = data
-        self._at = at
-        self._stride = stride
-        self._count = count
+        self._places = places
+        self._count = places[0].packets if len(places) == 1 else sum(place.packets for place in places)
 
     def __len__(self) -> int:
         return self._count
@@ -47,12 +69,20 @@ class AlikeBodies(Sequence[bytes]):
     def __getitem__(self, place: int | slice) -> bytes | Sequence[bytes]:
         places = range(self._count)[place]
         if isinstance(places, int):
-            at = self._at + places * self._stride
-            return self.head + self._data[at : at + self.size - len(self.head)]
+            (found,) = self._between(places, places + 1)
+            return self.head + self._payloads_at(found)[0]
         if not places:
             return ()
-        at = self._at + places[0] * self._stride
-        return AlikeBodies(self.head, self.size, self._data, at, self._stride, len(places))
+        return AlikeBodies(self.head, self.size, list(self._between(places[0], places[-1] + 1)))
+
+    def _between(self, start: int, stop: int) -> Iterator[BodiesAt]:
+        for place in self._places:
+            if start < place.packets and stop > 0:
+                yield place.between(max(start, 0), min(stop, place.packets))
+            start, stop = start - place.packets, stop - place.packets
+
+    def _payloads_at(self, place: BodiesAt) -> Sequence[bytes]:
+        return place.pieces((self.size - len(self.head),))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
@@ -67,22 +97,24 @@ class AlikeBodies(Sequence[bytes]):
 
     def parcel(self, seq: int, originator: ProcessId) -> Parcel:
         """Return the messages, of packets that are numbered in a row from here on."""
-        each, count = self.each, self._count
+        each, count, places = self.each, self._count, self._places
         columns = DESCRIPTORS[each].unpack_from(self.head, BODY_HEAD)
-        services = self.head[len(self.head) - each :]
-        payloads = _payloads(columns[each:], self._stride, count).unpack_from(self._data, self._at)
+        services, lengths = self.head[len(self.head) - each :], columns[each:]
+        payloads: Sequence[bytes] = places[0].pieces(lengths)
+        if len(places) > 1:
+            payloads = [*payloads, *chain.from_iterable(place.pieces(lengths) for place in places[1:])]
         return seq, originator, columns[:each] * count, services * count, payloads, each, 0
 
-    def behind_heads(self) -> tuple[bytes, ...]:
+    def behind_heads(self) -> Sequence[bytes]:
         """Return the payloads of each packet, in one piece."""
-        lengths = (self.size - len(self.head),)
-        return _payloads(lengths, self._stride, self._count).unpack_from(self._data, self._at)
+        return list(chain.from_iterable(map(self._payloads_at, self._places)))
 
     def joined(self) -> bytes:
         """Return all payloads, in one piece."""
-        length = self.size - len(self.head)
-        if length == self._stride:
-            return self._data[self._at : self._at + length * self._count]
+        if len(self._places) == 1:
+            data, at, stride, count, _ = self._places[0]
+            if self.size - len(self.head) == stride:
+                return data[at : at + stride * count]
         return b"".join(self.behind_heads())
 
 
@@ -96,7 +128,7 @@ def bodies_from(head: bytes, data: bytes, at: int, count: int) -> AlikeBodies:
     size = sum(DESCRIPTORS[each].unpack_from(head, BODY_HEAD)[each:])
     if head[start - each :].translate(None, SERVICES) or len(data) - at != size * count:
         raise WireError("bodies that their head does not fit")
-    return AlikeBodies(head, start + size, data, at, size, count)
+    return AlikeBodies(head, start + size, (BodiesAt(data, at, size, count),))
 
 
 @lru_cache(maxsize=128)

@@ -48,6 +48,7 @@ class Stability:
         kept = self._kept_rings()
         known.occurred[Occurrence.NETWORK_FORGOTTEN] += len(kept) < len(known.rings)
         known.rings = {ring: value for ring, value in known.rings.items() if ring in kept}
+        known.names.forget(kept)
         known.streams = {ring: value for ring, value in known.streams.items() if ring in kept}
         known.born &= kept
         known.merges = {merge for merge in known.merges if merge > known.stable}

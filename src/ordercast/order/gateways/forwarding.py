@@ -201,6 +201,11 @@ class Forwarding:
         queue.append(Carried(HelloItem(ring)))
         queue.extend(kept)
 
+    def is_settled(self, domain: int) -> bool:
+        """Whether all members of the own ring there know every ring that is known here: no merge has brought some of
+        them, but those that everybody has passed."""
+        return domain not in self._known.merging and not self.links[domain]
+
     def forget_links(self) -> None:
         """Forget the beginnings of links that everybody has passed."""
         stable = self._known.stable

@@ -13,9 +13,6 @@ from collections.abc import Iterable
 from ordercast.model.ids import ProcessId
 from ordercast.order.gateways.items import HoldItem, Processes
 
-QUEUE_HIGH = 4 << 20  # bytes that wait to be carried onto a ring, before users are asked to stop
-BACKLOG_HIGH = 32 << 20  # bytes that wait for their place in the order, likewise
-
 
 class Pressure:
     """One reason of this process to hold: a quantity with a high mark, and a low one where it lets go."""

@@ -14,6 +14,7 @@ from ordercast.model.notes import Occurrence
 from ordercast.order.gateways import graph
 from ordercast.order.gateways.ends import Ends
 from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, domain_of
+from ordercast.order.gateways.names import RingNames
 from ordercast.order.gateways.streams import RingStream
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
@@ -31,6 +32,7 @@ class Known:
         self.place: Stamp = NO_STAMP  # everything at or below it is done
         self.stable: Stamp = NO_STAMP  # everybody is past it
         self.rings: dict[ConfigurationId, LogicalRing] = {}
+        self.names = RingNames()  # of these rings and their members
         self.parts: dict[ConfigurationId, Processes] = {}  # the topology: members that still count, by logical ring
         self.lost: dict[ConfigurationId, Processes] = {}  # of ended parts: members in no half known, who have left
         self.born: set[ConfigurationId] = set()
@@ -69,6 +71,7 @@ class Known:
         """Hear of a ring; its stream begins at its birth."""
         if ring.id not in self.rings:
             self.rings[ring.id] = ring.bare()
+            self.names.learn(ring)
             self.streams[ring.id] = RingStream(ring)
 
     def rebase(self, process: ProcessId, domain: int, ring: ConfigurationId) -> None:

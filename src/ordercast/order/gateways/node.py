@@ -37,9 +37,11 @@ from ordercast.order.attached import RingChange, RingPackets, no_block
 from ordercast.order.clock import CLOCK_KEY
 from ordercast.order.engine import Membership, granted
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
-from ordercast.order.gateways.holds import BACKLOG_HIGH, QUEUE_HIGH, Pressures
+from ordercast.order.gateways.config import GatewaysConfig
+from ordercast.order.gateways.holds import Pressures
 from ordercast.order.gateways.interest import Subscriptions, native_block
 from ordercast.order.gateways.items import BegunMessage
+from ordercast.order.gateways.names import RingNames
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.observed import NetworkSnapshot, snapshot_of
 from ordercast.order.gateways.own_rings import OwnRings
@@ -67,14 +69,15 @@ class GatewayNode(OwnRings):
         other_engines: Sequence[str] = (),
         domain_names: Mapping[int, str] | None = None,  # of all domains of the network, by number; None: of its own
         node_names: Mapping[NodeId, str] | None = None,  # for alarms
-        is_filtering: bool = True,
-        queue_high: int = QUEUE_HIGH,
-        backlog_high: int = BACKLOG_HIGH,
+        chosen: GatewaysConfig | None = None,
     ) -> None:
-        """Where nothing is filtered everybody has the whole stream."""
+        chosen = chosen or GatewaysConfig()
+        chosen.validate()
+        is_filtering = chosen.filter
         names = domain_names or {domain.number: domain.name for domain in domains}
         block_of = native_block if is_filtering else no_block
-        super().__init__(node, config, domains, names, block_of, verbose=verbose, other_engines=other_engines)
+        share = chosen.gateway_share
+        super().__init__(node, config, domains, names, block_of, share, verbose=verbose, other_engines=other_engines)
         size_max = config.message_size_max
         self._promises = Promises(ENGINE, PROMISED, SERVICES, size_max, prunes=is_filtering, shares_views=False)
         self._is_filtering = is_filtering
@@ -85,7 +88,9 @@ class GatewayNode(OwnRings):
         self._passing: PassingUp | None = None
         self._passed: list[Effect] = []  # what the order has brought, on its way up
         self._me: ProcessId | None = None
-        self._pressures = Pressures([domain.name for domain in domains], queue_high, backlog_high)
+        self._pressures = Pressures(
+            [domain.name for domain in domains], chosen.carried_size_max, chosen.waiting_size_max
+        )
         self._is_held = True  # users wait until the network begins
         self._submitted = 0  # messages of this life
         self._view_number = ViewNumber()
@@ -221,7 +226,8 @@ class GatewayNode(OwnRings):
                 network = self._network
                 if network is not None:
                     logical = network.known.own[attachment.domain]
-                    network.deliver(attachment.domain, attachment.read(effect.runs, logical))
+                    names = network.known.names
+                    network.deliver(attachment.domain, attachment.read(effect.runs, names, logical))
             elif isinstance(effect, RingChange):
                 self._has_news = True
                 self._change(attachment, effect)
@@ -233,11 +239,13 @@ class GatewayNode(OwnRings):
         return onward
 
     def _change(self, attachment: RingAttachment, change: RingChange) -> None:
-        residual, companions, ring = attachment.change(change)
-        if self._network is None:
+        network = self._network
+        names = network.known.names if network is not None else RingNames()
+        residual, companions, ring = attachment.change(change, names)
+        if network is None:
             self._begun[attachment.domain] = change
         elif not self._is_farewell:
-            self._network.install(attachment.domain, residual, companions, ring)
+            network.install(attachment.domain, residual, companions, ring)
 
     def _go_on(self, now: Instant) -> list[Effect]:
         """Let the order go on, and put on the rings what it asks for, until nothing more comes of it."""
@@ -319,11 +327,12 @@ class GatewayNode(OwnRings):
         effects: list[Effect] = []
         for domain, queue in network.forwarding.queues.items():
             attachment = self._by_domain[domain]
+            names = network.known.names if network.forwarding.is_settled(domain) else None
             if queue and is_greeting(queue[0]):
-                freight = attachment.freight([queue.popleft()])
+                freight = attachment.freight([queue.popleft()], names)
                 effects += self._taken(attachment, attachment.inner.carry(freight, now, is_first=True))
             if queue:
-                freight = attachment.freight(queue)
+                freight = attachment.freight(queue, names)
                 queue.clear()
                 effects += self._taken(attachment, attachment.inner.carry(freight, now))
         return effects

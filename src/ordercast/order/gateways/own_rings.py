@@ -22,8 +22,6 @@ from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.setup import Domain
 from ordercast.order.traffic import Traffic
 
-GATEWAY_SHARE = 2.0  # a gateway sends so many times as much in a visit as others
-
 
 class OwnRings:
     def __init__(
@@ -33,6 +31,7 @@ class OwnRings:
         domains: Sequence[Domain],  # by attachment
         names: Mapping[int, str],  # of all domains that are known, by number
         block_of: Callable[[tuple[str, ...]], bytes],
+        share: float,  # of a gateway
         *,
         verbose: bool,
         other_engines: Sequence[str],
@@ -41,7 +40,7 @@ class OwnRings:
             raise UsageError("a process is attached to at least one domain, and to each once")
         self._node = node
         self._clock = StoredClock()
-        share = GATEWAY_SHARE if len(domains) > 1 else 1.0
+        share = share if len(domains) > 1 else 1.0
         self._rings = [
             RingNode(
                 node,

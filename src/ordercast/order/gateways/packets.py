@@ -1,9 +1,10 @@
 """Items as packets of a ring: what stands in the block before the descriptors, and how control takes packets.
 
 A native packet has a block of 1 byte, or of 9 with the mask of the groups that want it. A packet that a gateway
-carries has a block of 41 or 49: its logical ring, tick, originator and seq, as they were at first, and the rest of it
-unchanged. Natives leave room for that, but for those with a single large message. These, and packets that count under
-a condition (`since`, `half`), travel as items of control, whole stretches in one, which take as many packets as needed.
+carries has a block of 27 or 35: the tag of its logical ring, its tick, the place of its originator and its seq, as they
+were at first, and the rest of it unchanged. Natives leave room for that, but for those with a single large message.
+These, packets that count under a condition (`since`, `half`), and all while a merge brings members who may not know
+every ring, travel as items of control, whole stretches in one, which take as many packets as needed.
 
 A *body* is a packet without what belongs to the ring that it is on: which part of its message it is, how many messages
 it has, and all behind the block.
@@ -12,19 +13,20 @@ it has, and all behind the block.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, NamedTuple, cast
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Seq
 from ordercast.model.service import Service
-from ordercast.order.gateways.bodies import BODY_HEAD, AlikeBodies
+from ordercast.order.gateways.bodies import BODY_HEAD, AlikeBodies, BodiesAt
 from ordercast.order.gateways.codec import Item, decode_item, encode_item
 from ordercast.order.gateways.items import EVERYTHING, Carried, InterestItem, Local, Processes, Stretch
+from ordercast.order.gateways.names import RingNames, ShortName
 from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, CONTROL_SENDER, NATIVE_BLOCK, Freight
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 from ordercast.wire.codec import NUMBER_MAX
@@ -38,27 +40,28 @@ from ordercast.wire.header import (
     SAFE,
     SERVICES,
     SHORT_BLOCK,
+    TIMESTAMP_AT,
     Part,
     payloads_from,
 )
 from ordercast.wire.run import PacketRun, RawRun
 
 _MASK = struct.Struct(">Q")
-_ORIGIN = struct.Struct(">QQQQQ")  # ring seq, representative, tick, originator, seq
+_ORIGIN = struct.Struct(">QQHQ")  # tag of the ring, tick, place of the originator, seq
 _SIZE = struct.Struct(">B")
 _NUMBER = struct.Struct(">Q")
 MASKED: Final = _SIZE.size + _MASK.size
 CARRIED: Final = _SIZE.size + _ORIGIN.size
 CARRIED_MASKED: Final = CARRIED + _MASK.size
-assert (len(NATIVE_BLOCK), MASKED, CARRIED, CARRIED_MASKED) == (1, SHORT_BLOCK, 41, BLOCK_SIZE_MAX)
+assert (len(NATIVE_BLOCK), MASKED, CARRIED, CARRIED_MASKED) == (1, SHORT_BLOCK, 27, BLOCK_SIZE_MAX)
 
 
 class PacketOrigin(NamedTuple):
     """Where a packet that a gateway carries was numbered first."""
 
-    ring: ConfigurationId
+    tag: int  # of its logical ring
     tick: int
-    originator: ProcessId
+    place: int  # of its originator among the members of that ring
     seq: Seq
 
 
@@ -79,17 +82,16 @@ def block_from(data: bytes) -> Block:
     mask = _MASK.unpack_from(data, 1)[0] if size in (MASKED, CARRIED_MASKED) else EVERYTHING
     if size == MASKED:
         return Block(None, mask)
-    ring_seq, representative, tick, originator, seq = _ORIGIN.unpack_from(data, size - _ORIGIN.size)
-    if max(ring_seq, tick) > NUMBER_MAX:
+    tag, tick, place, seq = _ORIGIN.unpack_from(data, size - _ORIGIN.size)
+    if tick > NUMBER_MAX:
         raise WireError("a number beyond all bounds")
-    ring = ConfigurationId(ring_seq, ProcessId(representative))
-    return Block(PacketOrigin(ring, tick, ProcessId(originator), Seq(seq)), mask)
+    return Block(PacketOrigin(tag, tick, place, Seq(seq)), mask)
 
 
 def block_of(origin: PacketOrigin | None, mask: int = EVERYTHING) -> bytes:
     """Return the bytes of a block."""
     asked = b"" if mask == EVERYTHING else _MASK.pack(mask)
-    first = b"" if origin is None else _ORIGIN.pack(*origin.ring, origin.tick, origin.originator, origin.seq)
+    first = b"" if origin is None else _ORIGIN.pack(*origin)
     return _SIZE.pack(_SIZE.size + len(asked) + len(first)) + asked + first
 
 
@@ -104,21 +106,61 @@ def body_of(run: PacketRun, seq: int) -> bytes:
     return bytes((flags >> PART_SHIFT, count)) + run.data[begin : at + run.size]
 
 
-def bodies_of(run: PacketRun) -> Sequence[bytes]:
-    """Return the packets of a run without what belongs to its ring."""
+def bodies_of(runs: Sequence[PacketRun]) -> Sequence[bytes]:
+    """Return the packets of runs that are alike without what belongs to their ring."""
+    run = runs[0]
     data, at = run.data, run.at
     if is_in_parts(run):
         return tuple(body_of(run, seq) for seq in range(run.seq, run.seq + run.count))
     each, begin = data[at + FLAGS_AT + 1], at + HEADER_SIZE + data[at + HEADER_SIZE]
     start = begin + DESCRIPTOR_SIZE * each
-    head = bytes((Part.WHOLE, each)) + data[begin:start]
-    return AlikeBodies(head, BODY_HEAD + at + run.size - begin, data, start, run.size, run.count)
+    head, skipped = bytes((Part.WHOLE, each)) + data[begin:start], start - at
+    places = [
+        BodiesAt(one.data, one.at + skipped, one.size, one.count, one.parcel[4] if one.parcel is not None else ())
+        for one in runs
+    ]
+    return AlikeBodies(head, BODY_HEAD + at + run.size - begin, places)
+
+
+def together(runs: Iterable[PacketRun]) -> Iterator[list[PacketRun]]:
+    """Return runs in order; in one list those in a row that were sent in one visit and are alike, which reads alone
+    have cut apart. A run with parts of messages or items of control is a list of its own."""
+    alike: list[PacketRun] = []
+    before: tuple[object, ...] = ()
+    for run in runs:
+        shape = _shape_of(run)
+        if alike and shape == before and run.seq == alike[-1].seq + alike[-1].count:
+            alike.append(run)
+            continue
+        if alike:
+            yield alike
+        alike, before = [run], shape or (run.seq,)
+    if alike:
+        yield alike
+
+
+def _shape_of(run: PacketRun) -> tuple[object, ...]:
+    """Return what is the same in runs of one visit that are alike; nothing, if each counts for itself."""
+    data, at = run.data, run.at
+    begin = at + HEADER_SIZE + data[at + HEADER_SIZE]
+    if data[at + FLAGS_AT] >> PART_SHIFT or data[begin : begin + 4] == _CONTROL:
+        return ()
+    end = begin + DESCRIPTOR_SIZE * data[at + FLAGS_AT + 1]
+    if data[at + HEADER_SIZE] <= MASKED:
+        return run.originator, data[at + TIMESTAMP_AT : end]
+    return run.originator, data[at + TIMESTAMP_AT : begin - _NUMBER.size], data[begin:end]
 
 
 @lru_cache(maxsize=512)
 def _numbers(size: int, count: int) -> struct.Struct:
     """Numbers that stand so far apart."""
     return struct.Struct(">Q" + f"{size - _NUMBER.size}xQ" * (count - 1))
+
+
+def _numbers_in(run: PacketRun) -> tuple[int, ...]:
+    """Return the numbers that end the blocks of a run."""
+    first = run.at + HEADER_SIZE + run.data[run.at + HEADER_SIZE] - _NUMBER.size
+    return _numbers(run.size, run.count).unpack_from(run.data, first)
 
 
 def is_control(run: PacketRun) -> bool:
@@ -165,19 +207,13 @@ def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[bytes]]:
     return parts, cast("list[bytes]", payloads)
 
 
-def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
-    """Return the packets of a run that are natives of this logical ring, in stretches of one tick."""
+def native_stretch(runs: Sequence[PacketRun], logical: ConfigurationId) -> Stretch:
+    """Return the packets of runs that are alike, natives of this logical ring."""
+    run = runs[0]
     block = block_from(run.block(run.seq))
     assert block.origin is None, "who carries a packet is not its source"
-    is_safe = _asks_for_safe(run)
-    first, end = run.seq, run.last
-    while first <= end:
-        last, tick = end, run.timestamp(first)
-        while run.timestamp(last) != tick:  # two visits of one process in a row: seldom
-            last = Seq(last - 1)
-        bodies = bodies_of(run.piece(first, last))
-        yield Stretch(logical, tick, run.originator, tuple(range(first, last + 1)), bodies, is_safe, block.mask)
-        first = Seq(last + 1)
+    seqs, is_safe = tuple(range(run.seq, runs[-1].last + 1)), _asks_for_safe(run)
+    return Stretch(logical, run.timestamp(run.seq), run.originator, seqs, bodies_of(runs), is_safe, block.mask)
 
 
 def interest_stretch(run: PacketRun, seq: int, logical: ConfigurationId, interest: InterestItem) -> Stretch:
@@ -186,19 +222,26 @@ def interest_stretch(run: PacketRun, seq: int, logical: ConfigurationId, interes
     return Stretch(logical, run.timestamp(seq), run.originator, (seq,), bodies, _asks_for_safe(run), interest=interest)
 
 
-def carried_stretches(run: PacketRun) -> list[Stretch]:
-    """Return the packets of a run that a gateway carries, in stretches whose seqs rise. They do not depend on how
-    packets came together in runs: members must not differ in them. A run of control has one packet."""
+def carried_stretches(runs: Sequence[PacketRun], names: RingNames) -> list[Stretch]:
+    """Return the packets of runs that are alike and that a gateway carries, in stretches whose seqs rise; none, if
+    their ring is not known. They do not depend on how packets came together in runs: members must not differ in them.
+    A run of control has one packet."""
+    run = runs[0]
     origin, mask = block_from(run.block(run.seq))
     assert origin is not None, "a native has no other origin"
-    first = run.at + HEADER_SIZE + run.data[run.at + HEADER_SIZE] - _NUMBER.size
-    seqs = _numbers(run.size, run.count).unpack_from(run.data, first)
-    cuts = [0, run.count]
-    if seqs[-1] > NUMBER_MAX or seqs != tuple(range(seqs[0], seqs[0] + run.count)):
-        cuts[1:1] = [at for at in range(1, run.count) if seqs[at] <= seqs[at - 1] or seqs[at] > NUMBER_MAX]
-    is_safe, bodies = _asks_for_safe(run), bodies_of(run)
+    named = names.full(ShortName(origin.tag, origin.place))
+    if named is None:
+        return []
+    ring, originator = named
+    seqs = _numbers_in(run)
+    if len(runs) > 1:
+        seqs = tuple(chain(seqs, *map(_numbers_in, runs[1:])))
+    cuts = [0, len(seqs)]
+    if seqs[-1] > NUMBER_MAX or seqs != tuple(range(seqs[0], seqs[0] + len(seqs))):
+        cuts[1:1] = [at for at in range(1, len(seqs)) if seqs[at] <= seqs[at - 1] or seqs[at] > NUMBER_MAX]
+    is_safe, bodies = _asks_for_safe(run), bodies_of(runs)
     found = [
-        Stretch(origin.ring, origin.tick, origin.originator, seqs[start:end], bodies[start:end], is_safe, mask)
+        Stretch(ring, origin.tick, originator, seqs[start:end], bodies[start:end], is_safe, mask)
         for start, end in pairwise(cuts)
         if seqs[start] <= NUMBER_MAX
     ]
@@ -259,23 +302,27 @@ def _parcel_of(stretch: Stretch, index: int) -> tuple[Parcel, Part]:
 # What is put on a ring
 
 
-def freight_from(carried: Carried, body_size_max: int) -> list[Freight]:
-    """Return an item as it goes out on a ring."""
+def freight_from(carried: Carried, body_size_max: int, names: RingNames | None) -> list[Freight]:
+    """Return an item as it goes out on a ring; `names`: all members of that ring know the rings that have them."""
     item, since, half = carried
     if isinstance(item, Stretch):
-        return freight_of(item, since, half, body_size_max)
+        return freight_of(item, since, half, body_size_max, names)
     return [control_freight(item, body_size_max, since)]
 
 
-def freight_of(stretch: Stretch, since: Stamp, half: Processes | None, body_size_max: int) -> list[Freight]:
+def freight_of(
+    stretch: Stretch, since: Stamp, half: Processes | None, body_size_max: int, names: RingNames | None
+) -> list[Freight]:
     """Return the packets of a stretch as they are carried, one freight each; as one item, if they count under a
-    condition or one has no room for a block."""
-    room = body_size_max + len(NATIVE_BLOCK) + BODY_HEAD - BLOCK_SIZE_MAX
+    condition, one has no room for a block, or members may not know their ring."""
+    name = names.short(stretch.ring, stretch.originator) if names is not None else None
+    block_size = CARRIED if stretch.mask == EVERYTHING else CARRIED_MASKED
+    room = body_size_max + len(NATIVE_BLOCK) + BODY_HEAD - block_size
     bodies = stretch.bodies
     largest = bodies.size if isinstance(bodies, AlikeBodies) else max(map(len, bodies), default=0)
-    if since != NO_STAMP or half is not None or largest > room:
+    if name is None or since != NO_STAMP or half is not None or largest > room:
         return [control_freight(stretch, body_size_max, since, half)]
-    return [Freight(_carried(stretch), is_divisible=True)]
+    return [Freight(_carried(stretch, name), is_divisible=True)]
 
 
 def _hollow_body(*, is_safe: bool) -> bytes:
@@ -284,9 +331,9 @@ def _hollow_body(*, is_safe: bool) -> bytes:
     return bytes((Part.WHOLE, 1)) + DESCRIPTORS[1].pack(CONTROL_SENDER, 0) + bytes((service,))
 
 
-def _carried(stretch: Stretch) -> list[RawRun]:
+def _carried(stretch: Stretch, name: ShortName) -> list[RawRun]:
     """Return the packets of a stretch; their blocks differ in the seq alone, which ends them."""
-    origin = PacketOrigin(stretch.ring, stretch.tick, stretch.originator, Seq(0))
+    origin = PacketOrigin(name.tag, stretch.tick, name.place, Seq(0))
     block, seqs, bodies = block_of(origin, stretch.mask)[: -_NUMBER.size], stretch.seqs, stretch.bodies
     if isinstance(bodies, AlikeBodies):
         descriptors = bodies.head[BODY_HEAD:]

@@ -6,14 +6,15 @@ packets came together in runs, which differs between members.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId
 from ordercast.order.gateways.codec import decode_item
-from ordercast.order.gateways.items import Carried, InterestItem
+from ordercast.order.gateways.items import Carried, HelloItem, InterestItem, Stretch
+from ordercast.order.gateways.names import RingNames
 from ordercast.order.gateways.network import Heard, RingEntry
 from ordercast.order.gateways.packets import (
     carried_stretches,
@@ -22,8 +23,9 @@ from ordercast.order.gateways.packets import (
     is_carried,
     is_control,
     is_in_parts,
+    native_stretch,
     parts_in,
-    stretches_of,
+    together,
 )
 from ordercast.order.large import LargeMessages
 from ordercast.order.ring.two_queues import CONTROL_SENDER
@@ -48,26 +50,38 @@ class RingReading:
         """Bytes of items whose last part has not come."""
         return self._large.size
 
-    def entries(self, runs: Iterable[PacketRun], logical: ConfigurationId | None = None) -> list[RingEntry]:
+    def entries(
+        self, runs: Iterable[PacketRun], names: RingNames, logical: ConfigurationId | None = None
+    ) -> Iterator[RingEntry]:
         """Return what these packets have, in order; natives as those of a logical ring, if it is known."""
-        found: list[RingEntry] = []
-        for run in runs:
-            for piece in _singles(run) if is_control(run) and not is_in_parts(run) else [run]:
+        for alike in together(runs):
+            run = alike[0]
+            for pieces in _singles(run) if is_control(run) and not is_in_parts(run) else [alike]:
                 try:
-                    found += self._read(piece, logical or self._ring)
+                    found = self._read(pieces, names, logical or self._ring)
                 except WireError as error:
                     self.dropped.append(str(error))
-        return found
+                    continue
+                yield from found
 
-    def _read(self, run: PacketRun, logical: ConfigurationId) -> list[RingEntry]:
+    def _read(self, runs: Sequence[PacketRun], names: RingNames, logical: ConfigurationId) -> list[RingEntry]:
+        run = runs[0]
         if is_carried(run):
-            tick = run.timestamp(run.last)
-            return [Heard(run.originator, run.last, tick, Carried(one)) for one in carried_stretches(run)]
+            return self._carried(runs, names)
         if not is_control(run):
-            return list(stretches_of(run, logical))
+            return [native_stretch(runs, logical)]
         if is_in_parts(run):
             return self._large_items(run)
         return [self._item(run, run.seq, control_in(run), logical)]
+
+    def _carried(self, runs: Sequence[PacketRun], names: RingNames) -> list[RingEntry]:
+        """Return the packets that a gateway carries; of a ring that is not known here, only that something came."""
+        run, last = runs[0], runs[-1].last
+        items: list[Stretch | HelloItem] = [*carried_stretches(runs, names)]
+        if not items:
+            self.dropped.append("packets of a ring that is not known")
+            items = [HelloItem(self._ring)]
+        return [Heard(run.originator, last, run.timestamp(run.seq), Carried(one)) for one in items]
 
     def _large_items(self, run: PacketRun) -> list[RingEntry]:
         """Return the items that are complete with the parts in a run."""
@@ -92,6 +106,6 @@ class RingReading:
         return Heard(run.originator, seq, run.timestamp(seq), Carried(item, since, half))
 
 
-def _singles(run: PacketRun) -> list[PacketRun]:
+def _singles(run: PacketRun) -> list[list[PacketRun]]:
     """Return the packets of a run one by one: an unsound one takes no other with it."""
-    return [run.piece(seq, seq) for seq in range(run.seq, run.last + 1)]
+    return [[run.piece(seq, seq)] for seq in range(run.seq, run.last + 1)]

@@ -17,7 +17,7 @@ from ordercast.order.outbox import Outbox
 from ordercast.wire.header import EXTENDED, SAFE, SHORT_BLOCK, Heading
 from ordercast.wire.run import Load, PacketRun, RawRun, build_raw, build_runs
 
-BLOCK_SIZE_MAX = 49  # what a gateway writes before the descriptors of a packet that it carries
+BLOCK_SIZE_MAX = 35  # what a gateway writes before the descriptors of a packet that it carries
 CONTROL_SENDER = 0xFFFFFFFF  # no client has this number: what it sends is the network's own
 NATIVE_BLOCK = b"\x01"  # of packets that say nothing but what is in every header: its own size
 

@@ -19,7 +19,7 @@ from ordercast.model.inputs import Packet
 from ordercast.model.promises import RingsPromise
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
-from ordercast.order.gateways.holds import QUEUE_HIGH
+from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.gateways.items import LogicalRing
 from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.gateways.views import NetworkView
@@ -33,6 +33,7 @@ from ordercast.wire.header import FLAGS_AT, RECOVERED, origin_of
 if TYPE_CHECKING:
     from ordercast.sim.host import Host
 
+QUEUE_HIGH = GatewaysConfig().carried_size_max
 QUEUE_MAX = 2 * QUEUE_HIGH  # what all who send may have under way when they are asked to stop
 
 Delivered = tuple[ConfigurationId, int, int]  # a place: origin, number, slot

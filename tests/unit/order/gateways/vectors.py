@@ -236,7 +236,7 @@ ITEMS = (
     ),
 )
 
-ORIGIN = PacketOrigin(OFFICE, 250, ONE, 31)  # type: ignore[arg-type]
+ORIGIN = PacketOrigin(77, 250, 2, 31)  # type: ignore[arg-type]
 EVERYTHING = (1 << 64) - 1
 BLOCKS: tuple[tuple[str, str, Block, tuple[Group, ...]], ...] = (
     ("block-native", "The block of a native packet", Block(None, EVERYTHING), ((1, "size"),)),
@@ -245,6 +245,13 @@ BLOCKS: tuple[tuple[str, str, Block, tuple[Group, ...]], ...] = (
         "block-carried",
         "The block of a packet that a gateway carries",
         Block(ORIGIN, 5),
-        ((1, "size"), (8, "mask"), RING, (8, "tick"), (8, "originator"), (8, "seq")),
+        (
+            (1, "size"),
+            (8, "mask"),
+            (8, "tag of the logical ring"),
+            (8, "tick"),
+            (2, "place of the originator"),
+            (8, "seq"),
+        ),
     ),
 )

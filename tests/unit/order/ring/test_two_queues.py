@@ -90,7 +90,7 @@ def test_messages_share_packets_with_those_that_go_the_same_way() -> None:
         lots = lots_from([text], 0, 1, block)
         queues.add(lots, cost(lots))
     runs = _take(queues, 9)
-    assert [(run.block(run.seq), messages_of(run)[0][4]) for run in runs] == [
+    assert [(run.block(run.seq), tuple(messages_of(run)[0][4])) for run in runs] == [
         (NATIVE_BLOCK, (b"a", b"b")),
         (MASKED, (b"c", b"d")),
         (NATIVE_BLOCK, (b"e",)),
