@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordercast.model.ids import Instant
+from ordercast.model.effects import Alarm, AlarmKind
+from ordercast.model.ids import Instant, ProcessId, process_text
 
 
 class Lookout:
@@ -40,3 +41,9 @@ class Lookout:
         """Nobody is to blame for the time until now."""
         self._heard = [now] * len(self._heard)
         self._stands = [(aru, now) for aru, _ in self._stands]
+
+
+def deaf_alarm(process: ProcessId, patience: int) -> Alarm:
+    """Return what is told of a member that does not receive."""
+    text = f"{process_text(process)} has not received what all others have for {patience / 1e6:.0f} ms"
+    return Alarm(AlarmKind.FAILED_TO_RECEIVE, f"{text}: it is expelled", process)

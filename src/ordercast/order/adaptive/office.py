@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ordercast.model.ids import Instant
@@ -19,11 +18,14 @@ class Office:
     policy: Policy
     trips: Trips | None  # policy "steady": by them the office moves
 
-    def due(self, merge: Merge, waiting: Sequence[int], now: Instant) -> Distribution | None:
-        """Return what this process should announce now. Only when everybody has moved to the last distribution."""
+    def due(self, merge: Merge, own_waiting: int, now: Instant) -> Distribution | None:
+        """Return what this process, which has so many packets waiting, should announce now. Only when everybody has
+        moved to the last distribution."""
         newest, place = merge.line.newest, merge.next_place()
         if merge.me != newest.keeper or merge.aru < newest.base - 1:
             return None
+        waiting = [stream.mark.waiting if stream.mark is not None else 0 for stream in merge.streams]
+        waiting[merge.me] = own_waiting
         weights = self.policy.wanted(merge.ring.members, waiting, newest.weights, now)
         keeper = newest.keeper if self.trips is None else self.trips.steadiest(newest.keeper)
         if weights is None and keeper != newest.keeper and self.policy.may_announce(now):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Burst, Effect, SendTo
-from ordercast.model.ids import Instant, ProcessId, Seq, process_text
+from ordercast.model.effects import Broadcast, Burst, Effect, SendTo
+from ordercast.model.ids import Instant, ProcessId, Seq
 from ordercast.model.notes import Distributed, Marked, Occurrence
 from ordercast.order.adaptive.codec import (
     RESTS,
@@ -25,7 +25,7 @@ from ordercast.order.adaptive.codec import (
 )
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.flow import burst_left, somebody_is_behind
-from ordercast.order.adaptive.lookout import Lookout
+from ordercast.order.adaptive.lookout import Lookout, deaf_alarm
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.office import Office
@@ -344,8 +344,7 @@ class Direct(Working):
 
     def _look_around(self, step: Step) -> State:
         """Whoever was not heard for long is gone, unless others vouch for it; who does not receive is expelled."""
-        facts, config = step.facts, step.facts.config
-        merge = merge_of(facts)
+        facts, config, merge = step.facts, step.facts.config, merge_of(step.facts)
         step.arm(Timer.SILENCE, config.token_loss_ns // LOOKS_PER_LOSS)
         if self.watch.silent(step.now, config.token_loss_ns):
             return gather.Gather.leave_ring(self, ChangeReason.SILENT, step)
@@ -357,8 +356,7 @@ class Direct(Working):
             return self
         process = facts.installed.members[deaf]
         step.occurred(Occurrence.EXPELLED, process=process)
-        text = f"{process_text(process)} has not received what all others have for {patience / 1e6:.0f} ms"
-        step.alarm(Alarm(AlarmKind.FAILED_TO_RECEIVE, f"{text}: it is expelled", process))
+        step.alarm(deaf_alarm(process, patience))
         facts.proposal.fail([process])
         return gather.Gather.leave_ring(self, ChangeReason.FAILED_TO_RECEIVE, step, blamed=process)
 
@@ -372,10 +370,7 @@ class Direct(Working):
         merge = merge_of(step.facts)
         self.is_dozing = self.own.policy.is_idle
         step.arm(Timer.ADAPT, self.own.config.adapt_ns * (LOOKS if self.is_dozing else 1))
-        waiting = [stream.mark.waiting if stream.mark is not None else 0 for stream in merge.streams]
-        waiting[merge.me] = self.voice.waiting
-        distribution = self.office.due(merge, waiting, step.now)
-        if distribution is not None:
+        if (distribution := self.office.due(merge, self.voice.waiting, step.now)) is not None:
             self._announce_distribution(merge, distribution, step)
         self.own.policy.look()
 
