@@ -53,6 +53,10 @@ class Checker(ABC):
         """Whether the history contains anything to judge. Asked when nothing is wrong."""
         return has_matter(self.history, self.matter)
 
+    def is_asked(self) -> bool:
+        """Whether anybody wants its verdict: not where something stronger is promised in its place."""
+        return True
+
     def verdict(self) -> Verdict:
         """May be asked at any time, and again after further events."""
         fault = self.history.fault()

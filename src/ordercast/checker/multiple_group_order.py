@@ -26,6 +26,9 @@ class MultipleGroupOrder(Checker):
     rule = "all who delivered two messages of a configuration did so in one order, around any circle of them too"
     matter = Matter.DELIVERED
 
+    def is_asked(self) -> bool:
+        return self.history.is_by_groups
+
     def violations(self) -> Iterator[Witness]:
         for home, extension in extensions_of(self.history).items():
             for number in extension.contradicted:

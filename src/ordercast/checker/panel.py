@@ -74,8 +74,8 @@ class Checkers:
             self._history.add_fault(f"an event could not be read: {type(error).__name__}: {error}")
 
     def verdicts(self) -> list[Verdict]:
-        """One per promise, in the order of `Promise`. May be asked at any time, and again after further events."""
-        return [checker.verdict() for checker in self._checkers]
+        """One per promise that is asked for, in the order of `Promise`. May be asked at any time, and again later."""
+        return [checker.verdict() for checker in self._checkers if checker.is_asked()]
 
     def verdict(self) -> Verdict:
         """All of them in one: the worst wins."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId, process_text
-from ordercast.model.promises import AnyPromise, Promise
+from ordercast.model.promises import AnyPromise
 from ordercast.trace.records import MessageId
 
 
@@ -85,16 +85,10 @@ def combined(verdicts: Sequence[Verdict]) -> Verdict:
 
 def sum_of(verdicts: Sequence[Verdict]) -> str:
     """`14 promises kept, 1 not exercised`: a line that counts every outcome by itself."""
-    promised = {verdict.promise for verdict in verdicts if verdict.outcome is not Outcome.NOT_PROMISED}
-    counts = Counter(verdict.outcome for verdict in verdicts if not _is_implied(verdict, promised))
+    counts = Counter(verdict.outcome for verdict in verdicts)
     kept = counts.pop(Outcome.VALID, 0)
     rest = [f"{counts[outcome]} {outcome.value.lower()}" for outcome in Outcome if counts[outcome]]
     return ", ".join([f"{kept} {'promise' if kept == 1 else 'promises'} kept", *rest])
-
-
-def _is_implied(verdict: Verdict, promised: set[AnyPromise | None]) -> bool:
-    """Whether something stronger is promised in its place: then nobody needs to hear of it."""
-    return verdict.promise is Promise.MULTIPLE_GROUP_ORDER and Promise.TOTAL_ORDER in promised
 
 
 def _name(verdict: Verdict) -> str:

@@ -29,7 +29,7 @@ GROUPS_MAX, HOSTS_MAX = 20_000, 10_000
 HEURISTIC_MAX = 2_000  # groups; with more the thesis' heuristics take minutes
 BYPASSED, BYPASS_RUNS, BYPASS_MESSAGES = "heuristic-1", 100, 24
 OF_THE_THESIS = ("heuristic-1", "heuristic-2", "heuristic-3", "random")
-COLUMNS = ("trees", "hops", "most", "copies", "extra", "busiest", "average", "cost, µs")
+COLUMNS = ("trees", "hops", "most", "copies", "extra", "busiest", "average", "µs")
 
 
 class PlannedGroups(NamedTuple):

@@ -86,6 +86,11 @@ class EngineEntry:
     occurrences: tuple[Occurrence, ...] = ()
     alarms: frozenset[AlarmKind] = frozenset()
 
+    @property
+    def has_sites(self) -> bool:
+        """A process is in a site, on its first attachment, and speaks to others' over a wide area, on its second."""
+        return self.has_links and self.attachments_max > 1
+
 
 def _ring(setup: Setup) -> ObservedEngine:
     return RingNode(setup.node, setup.ring, verbose=setup.verbose, beneath=setup.beneath, other_engines=setup.others)

@@ -174,7 +174,7 @@ class Host:
     def joins_segments(self) -> bool:
         """Whether segments might fall apart without it. Sites reach each other directly, unless links are few."""
         options = self.world.options
-        return len(self.segments) > 1 and (bool(options.site_links) or not entry_of(options.engine).has_links)
+        return len(self.segments) > 1 and (bool(options.site_links) or not entry_of(options.engine).has_sites)
 
     @property
     def is_router(self) -> bool:

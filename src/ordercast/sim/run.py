@@ -107,7 +107,7 @@ def domain_name(segment: int) -> str:
 def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
     """The engine of one host, as a daemon makes it."""
     segments = segments_of(options.attachments, node)
-    if entry_of(options.engine).has_links:
+    if entry_of(options.engine).has_sites:
         return _engine_of_site(options, verbose, node)
     return assembled(
         options.engine,

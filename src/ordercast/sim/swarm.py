@@ -275,7 +275,7 @@ def options_of(
     seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT, topology: RingTopology | None = None
 ) -> SimOptions:
     """Return the options of a hostile run; in a network of rings of this topology, or of any."""
-    if entry_of(engine).has_links:
+    if entry_of(engine).has_sites:
         return _options_on_sites(engine, seed, kind)
     if entry_of(engine).attachments_max > 1:
         return _options_on_rings(engine, seed, kind, topology)

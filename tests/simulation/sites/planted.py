@@ -235,7 +235,7 @@ def _unequal_trees(patch: pytest.MonkeyPatch) -> None:
     """Ties between paths are decided by whoever asks."""
     right = routes.tree_of
 
-    def trees_of(count: int, edges: object) -> tuple[routes.Tree, ...]:
+    def trees_of(count: int, edges: object) -> tuple[routes.SourceTree, ...]:
         trees_of.calls += 1  # type: ignore[attr-defined]
         skewed = [edge._replace(forth=1 + (edge.low + trees_of.calls) % 3, back=1) for edge in edges]  # type: ignore[attr-defined]
         return tuple(right(source, count, skewed) for source in range(count))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ordercast.checker import CHECKERS, Outcome
+from ordercast.checker import Outcome
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 
@@ -23,7 +23,7 @@ OF_VIEWS = {
 def _exercised(story: Story) -> set[Promise]:
     verdicts = panel_of(story.finished()).verdicts()
     assert {verdict.outcome for verdict in verdicts} <= {Outcome.VALID, Outcome.NOT_EXERCISED}
-    return {promise for promise, verdict in zip(CHECKERS, verdicts, strict=True) if verdict.outcome is Outcome.VALID}
+    return {verdict.promise for verdict in verdicts if verdict.outcome is Outcome.VALID}
 
 
 def test_without_messages_only_views_are_judged() -> None:

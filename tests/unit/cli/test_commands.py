@@ -69,7 +69,10 @@ def test_version_and_help(call: Call) -> None:
         (["sim", "--nodes", "many"], "--nodes"),
         (["sim", "--nodes", "0"], "nodes must be within 1..64"),
         (["sim", "--messages", "-1"], "messages must be within"),
-        (["sim", "--engine", "star"], "there is no engine 'star'; there are: ring, adaptive, gateways, sequencer"),
+        (
+            ["sim", "--engine", "star"],
+            "there is no engine 'star'; there are: ring, adaptive, gateways, sites, tree, sequencer",
+        ),
         (
             ["sim", "--engine", "gateways", "--topology", "tree"],
             "there is no topology 'tree': choose among line, cycle",
@@ -158,9 +161,12 @@ def test_engines_are_listed_with_when_to_choose_which(call: Call) -> None:
         ("ring", True),
         ("adaptive", True),
         ("gateways", True),
-        *((name, False) for name in ("sequencer", "causal", "all-ack", "timestamps", "two-phase", "atop")),
+        *(
+            (name, False)
+            for name in ("sites", "tree", "sequencer", "causal", "all-ack", "timestamps", "two-phase", "atop")
+        ),
     ]
-    assert document["engines"][3]["services"] == ["reliable", "fifo", "causal", "agreed"]
+    assert document["engines"][5]["services"] == ["reliable", "fifo", "causal", "agreed"]
 
 
 def test_a_swarm_of_another_engine(call: Call) -> None:

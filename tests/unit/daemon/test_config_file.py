@@ -117,7 +117,7 @@ def test_the_adaptive_engine_has_a_table_with_shares_by_name(file: Path) -> None
         ("[adaptive]\nshares = { a = 0 }\n", "adaptive.shares: a node's weight must be within 1..10000, not 0"),
         ("[adaptive]\nshares = 3\n", "adaptive.shares: 3 is not a table of nodes: write { alpha = 3, beta = 1 }"),
         ("[adaptive]\nthreshold = 2.0\n", "[adaptive] threshold must be above 0 and below 1 (threshold is 2.0)"),
-        ("[adaptive]\nthreshold = 1\n", "adaptive.threshold: 1 is not a part of 1: write a number with a point"),
+        ('[adaptive]\nthreshold = "1"\n', 'adaptive.threshold: "1" is not a number: write it without quotes'),
         ("[adaptive]\nask = 1\n", "adaptive.ask: 1 is not a duration: write a number and a unit in quotes"),
         ("[adaptive]\nblok = 1\n", "adaptive.blok is not a key: perhaps adaptive.block is meant"),
         ("[adaptive]\nblock = 0\n", "[adaptive] block must be at least 1 (block is 0)"),

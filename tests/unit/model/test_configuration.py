@@ -30,4 +30,9 @@ def test_the_numbers_of_reasons_travel_and_never_change() -> None:
         "RINGS_MERGED": 14,
         "GIVEN_UP": 15,
         "SILENT": 16,
+        "SITE_HEARD": 17,
+        "SITE_LOST": 18,
+        "SITE_RING_CHANGED": 19,
+        "LINK_LOST": 20,
+        "ATTEMPT_LOST": 21,
     }

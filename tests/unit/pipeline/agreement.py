@@ -47,7 +47,8 @@ def reference(events: list[Event]) -> list[Verdict]:
             history.observe(event)
         except Exception as error:
             history.add_fault(f"an event could not be read: {type(error).__name__}: {error}")
-    return [checker(history).verdict() for checker in CHECKERS.values()]
+    judges = [checker(history) for checker in CHECKERS.values()]
+    return [judge.verdict() for judge in judges if judge.is_asked()]
 
 
 def in_turn(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:

@@ -28,7 +28,7 @@ from ordercast.order.sites.frames import (
     WideFrame,
 )
 from ordercast.order.sites.units import decode_body, encode_body
-from ordercast.order.sites.views import Edge, Fragment, WideProposal
+from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.reader import ByteReader
 
@@ -172,7 +172,7 @@ def _decode_propose(reader: ByteReader) -> ProposeFrame:
         low, high, forth, back, mine, theirs = reader.unpack(_EDGE)
         if not low < high < fragments:
             raise WireError("an edge between fragments that are not listed")
-        joined.append(Edge(low, high, forth, back, (mine, theirs)))
+        joined.append(SiteEdge(low, high, forth, back, (mine, theirs)))
     return ProposeFrame(WideProposal(_configuration(seq, coordinator), listed, tuple(joined), reason))
 
 

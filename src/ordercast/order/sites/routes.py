@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordercast.order.sites.views import Edge
+from ordercast.order.sites.views import SiteEdge
 
-Tree = tuple[int | None, ...]  # the parent of each rank; None: the source itself, or out of reach
+SourceTree = tuple[int | None, ...]  # the parent of each rank; None: the source itself, or out of reach
 
 
-def tree_of(source: int, count: int, edges: Sequence[Edge]) -> Tree:
+def tree_of(source: int, count: int, edges: Sequence[SiteEdge]) -> SourceTree:
     """Return the tree on which what `source` says spreads over so many fragments."""
     costs: dict[int, dict[int, int]] = {rank: {} for rank in range(count)}
     for edge in edges:
@@ -33,17 +33,17 @@ def tree_of(source: int, count: int, edges: Sequence[Edge]) -> Tree:
     return tuple(parents)
 
 
-def trees_of(count: int, edges: Sequence[Edge]) -> tuple[Tree, ...]:
+def trees_of(count: int, edges: Sequence[SiteEdge]) -> tuple[SourceTree, ...]:
     """Return the tree of each source."""
     return tuple(tree_of(source, count, edges) for source in range(count))
 
 
-def children(tree: Tree, rank: int) -> tuple[int, ...]:
+def children(tree: SourceTree, rank: int) -> tuple[int, ...]:
     """Return those to whom a fragment passes on what comes down a tree."""
     return tuple(child for child, parent in enumerate(tree) if parent == rank)
 
 
-def reaches(tree: Tree, rank: int) -> int:
+def reaches(tree: SourceTree, rank: int) -> int:
     """Return the fragments at and below a rank of a tree, as bits."""
     mask = 1 << rank
     for child in children(tree, rank):
@@ -51,7 +51,7 @@ def reaches(tree: Tree, rank: int) -> int:
     return mask
 
 
-def used_edges(count: int, edges: Sequence[Edge]) -> tuple[Edge, ...]:
+def used_edges(count: int, edges: Sequence[SiteEdge]) -> tuple[SiteEdge, ...]:
     """Return the edges that some tree uses."""
     pairs = {
         frozenset((parent, child))

@@ -24,7 +24,7 @@ from ordercast.order.sites.frames import (
     UpdateFrame,
 )
 from ordercast.order.sites.neighbours import Neighbours
-from ordercast.order.sites.routes import Tree, children, reaches, trees_of
+from ordercast.order.sites.routes import SourceTree, children, reaches, trees_of
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.tape import EVERYBODY, Tape
 from ordercast.order.sites.topology import Records
@@ -50,11 +50,11 @@ class Speaker:
         self._tell_at = Instant(0)
         self._has_news = True  # the convener has not seen all that there is
         self._view: ConfigurationId = NO_CONFIGURATION  # whose trees are in force
-        self._trees: tuple[Tree, ...] = ()
+        self._trees: tuple[SourceTree, ...] = ()
         self._owing: Owing | None = None
         self._brought: set[tuple[int, int]] = set()  # units of the view that were brought to the tape
         self._taken: WideProposal | None = None  # the highest attempt that was
-        self._attempt_trees: tuple[Tree, ...] = ()
+        self._attempt_trees: tuple[SourceTree, ...] = ()
         self._early: deque[tuple[UnitFrame | UpdateFrame | SpreadFrame, bytes]] = deque()
         self.entries: list[tuple[int, bytes]] = []  # for the own ring, with the stamp that its clock has to hear first
         self.occurred: Counter[Occurrence] = Counter()

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from ordercast.model.ids import ConfigurationId, Instant, ProcessId
 from ordercast.order.sites.frames import ReachRecord
 from ordercast.order.sites.routes import used_edges
-from ordercast.order.sites.views import Edge, Fragment, WideProposal, WideView, next_seq
+from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal, WideView, next_seq
 
 Component = dict[ProcessId, ReachRecord]
 
@@ -81,7 +81,7 @@ def fragments_of(component: Component) -> tuple[Fragment, ...] | None:
     return fragments if len(set(members)) == len(members) else None
 
 
-def edges_of(component: Component) -> tuple[Edge, ...]:
+def edges_of(component: Component) -> tuple[SiteEdge, ...]:
     """Return the edges of a component, between ranks."""
     ranked = sorted(component)
     edges = []
@@ -89,7 +89,7 @@ def edges_of(component: Component) -> tuple[Edge, ...]:
         for high in range(low + 1, len(ranked)):
             found = _edge(component, one, ranked[high])
             if found is not None:
-                edges.append(Edge(low, high, found[0], found[1], (found[2], found[3])))
+                edges.append(SiteEdge(low, high, found[0], found[1], (found[2], found[3])))
     return tuple(edges)
 
 

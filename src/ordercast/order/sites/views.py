@@ -34,7 +34,7 @@ class Fragment(NamedTuple):
         return self.members[0]
 
 
-class Edge(NamedTuple):
+class SiteEdge(NamedTuple):
     """A link between the representatives of two fragments, named by their ranks, the lower one first."""
 
     low: int
@@ -50,7 +50,7 @@ class WideProposal:
 
     id: ConfigurationId  # of the attempt: a seq above all that is known, and the coordinator
     fragments: tuple[Fragment, ...]  # by representative
-    edges: tuple[Edge, ...]
+    edges: tuple[SiteEdge, ...]
     reason: int = 0
 
     @cached_property

@@ -33,11 +33,12 @@ Settings = Mapping[str, Any]
 DERIVED = ("size", "service", "load", "packing")
 LATE_SHARE = 0.1  # of the messages, which the simulator submits after the network has healed
 SMALLEST_BODY = 64 + DESCRIPTOR_SIZE  # that a packet may have
+_FIELDS = frozenset(field.name for field in fields(SimOptions))
 _PARTS: Mapping[str, type[Any]] = {  # that have settings of their own
-    **{table: config for entry in ENGINES.values() for table, config in entry.tables.items()},
+    **{table: each for entry in ENGINES.values() for table, each in entry.tables.items() if table in _FIELDS},
     "networks": NetworksConfig,
 }
-_OPTIONS = frozenset(field.name for field in fields(SimOptions)) - {*_PARTS, "faults"}
+_OPTIONS = _FIELDS - {*_PARTS, "faults"}
 _OF_PART = {part: frozenset(field.name for field in fields(config)) for part, config in _PARTS.items()}
 
 

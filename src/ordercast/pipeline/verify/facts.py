@@ -15,8 +15,9 @@ from ordercast.checker import Checkers, Verdict
 from ordercast.checker.matters import Matter
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
+from ordercast.model.promises import Promise
 from ordercast.model.service import Service
-from ordercast.pipeline.verify.rows import Control, Ints, Unsound
+from ordercast.pipeline.verify.rows import Control, Ints, JudgedWhole, Unsound
 from ordercast.trace.columns import signed
 from ordercast.trace.records import Crashed, Departed, Ended, Healed, Installed, Saturated, Started, Wanted
 
@@ -131,6 +132,9 @@ def _add(facts: Facts, lives: dict[int, Life], control: Control) -> None:
         life = lives.setdefault(control.process, Life(control.process))
         if isinstance(event, Started):
             life.started_n = control.n
+            promises = event.promises.promises
+            if Promise.MULTIPLE_GROUP_ORDER in promises and Promise.TOTAL_ORDER not in promises:
+                raise JudgedWhole("its engine promises no total order: judge so large a run by `ordercast check`")
             facts.prunes = event.promises.prunes
             facts.early = tuple(sorted(service for service in event.promises.early if service < Service.CAUSAL))
         elif isinstance(event, Wanted):

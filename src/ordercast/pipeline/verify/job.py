@@ -36,7 +36,7 @@ from ordercast.pipeline.verify.judging import (
 )
 from ordercast.pipeline.verify.large import judge_large
 from ordercast.pipeline.verify.live import ended_at, live_history, write_life
-from ordercast.pipeline.verify.rows import TraceFile, Unsound
+from ordercast.pipeline.verify.rows import JudgedWhole, TraceFile, Unsound
 from ordercast.pipeline.verify.slicing import PART_ROWS
 from ordercast.pipeline.verify.spread import Spread
 from ordercast.pipeline.verify.states import judge_large_states
@@ -128,6 +128,8 @@ def _judge_large(trace: str, spread: Spread, part_rows: int, task_rows: int = 0)
         found, files = _order(trace, info, spread, part_rows, task_rows), evidence_files(path, info)
         daemons: Daemons = spread(daemons_in, [trace])[0] if files else []
         return _with_evidence(found, files, daemons, (spread, part_rows, task_rows))
+    except JudgedWhole as error:
+        return unread(trace, f"{trace}: {error}", info)
     except Unsound as error:
         return unread(trace, f"{trace} is not a sound history ({error}): record the run again", info)
     except (TraceError, OSError, pa.ArrowException) as error:

@@ -237,7 +237,9 @@ def _reference(table: pa.Table, live: LiveHistory | None) -> tuple[bool, list[Ve
             history.observe(event)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unsound(f"an event cannot be read: {error}") from error
-    return history.fault() is not None, [checker(history).verdict() for checker in CHECKERS.values()]
+    return history.fault() is not None, [
+        judge.verdict() for judge in (checker(history) for checker in CHECKERS.values()) if judge.is_asked()
+    ]
 
 
 def _events(table: pa.Table) -> list[Event]:

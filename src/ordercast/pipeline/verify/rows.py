@@ -57,6 +57,10 @@ class Unsound(Exception):
     """The rows are not what a writer of traces writes, or say more than the fast judge understands."""
 
 
+class JudgedWhole(Unsound):
+    """A history that is not judged in parts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Control:
     """An event that is no message and no note, with the numbers of its row."""

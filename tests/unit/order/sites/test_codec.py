@@ -28,7 +28,7 @@ from ordercast.order.sites.frames import (
 )
 from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, encode_greeting
 from ordercast.order.sites.units import SessionRun, UnitBody, decode_body, encode_body
-from ordercast.order.sites.views import Edge, Fragment, WideProposal
+from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal
 from ordercast.wire.head import HEAD_SIZE
 
 P, Q, R = ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1), ProcessId(3 << 48 | 4)
@@ -36,7 +36,7 @@ VIEW = b"12345678"
 ATTEMPT = ConfigurationId(8, P)
 BODY = UnitBody((SessionRun(7, 1, 2, Service.AGREED), SessionRun(9, 4, 1, Service.CAUSAL)), (b"a", b"", b"ccc"))
 NEAR, FAR = Fragment(ConfigurationId(4, P), 0, (P, Q)), Fragment(ConfigurationId(12, R), 1, (R,))
-PROPOSAL = WideProposal(ATTEMPT, (NEAR, FAR), (Edge(0, 1, 20, 30, (5, 6)),), 17)
+PROPOSAL = WideProposal(ATTEMPT, (NEAR, FAR), (SiteEdge(0, 1, 20, 30, (5, 6)),), 17)
 FRAMES: tuple[WideFrame, ...] = (
     DataEntry(VIEW, BODY),
     UnitFrame(VIEW, 1, 2, 300, 200, 100, BODY),
@@ -98,7 +98,7 @@ def test_what_contradicts_itself_is_refused_in_a_sentence() -> None:
     twice = Fragment(ConfigurationId(12, Q), 1, (Q,))
     assert "share members" in wrong(ProposeFrame(WideProposal(ATTEMPT, (NEAR, twice), ())))
     assert "members are none" in wrong(ReachRecord(5, Fragment(ConfigurationId(4, P), 0, (Q, P)), (), ATTEMPT, 12))
-    far = Edge(0, 2, 20, 30, (5, 6))
+    far = SiteEdge(0, 2, 20, 30, (5, 6))
     assert "not listed" in wrong(ProposeFrame(WideProposal(ATTEMPT, (NEAR, FAR), (far,))))
 
 

@@ -10,11 +10,11 @@ from ordercast.order.sites.frames import StateFrame
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.plan import plan_of
 from ordercast.order.sites.units import SessionRun, Unit, UnitBody
-from ordercast.order.sites.views import Edge, Fragment, WideProposal, WideView
+from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal, WideView
 
 A, B, C = ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1), ProcessId(3 << 48 | 1)
 FRAGMENTS = tuple(Fragment(ConfigurationId(4, one), site, (one,)) for site, one in enumerate((A, B, C)))
-EDGES = (Edge(0, 1, 1, 1, (1, 1)), Edge(1, 2, 1, 1, (1, 1)))
+EDGES = (SiteEdge(0, 1, 1, 1, (1, 1)), SiteEdge(1, 2, 1, 1, (1, 1)))
 VIEW = WideView(ConfigurationId(8, A), WideProposal(ConfigurationId(8, A), FRAGMENTS, EDGES), 0)
 
 

@@ -12,23 +12,28 @@ from ordercast.order.sites.routes import children, reaches, tree_of, used_edges
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.units import SessionRun, Unit, UnitBody
 from ordercast.order.sites.update import NEVER, Owing
-from ordercast.order.sites.views import Edge
+from ordercast.order.sites.views import SiteEdge
 
 A, B = ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1)
 T0 = Instant(0)
 
 
 def test_trees_are_shortest_paths_by_directed_costs_with_ties_by_hops_and_rank() -> None:
-    square = (Edge(0, 1, 1, 1, (1, 1)), Edge(0, 2, 1, 1, (1, 1)), Edge(1, 3, 1, 1, (1, 1)), Edge(2, 3, 1, 1, (1, 1)))
+    square = (
+        SiteEdge(0, 1, 1, 1, (1, 1)),
+        SiteEdge(0, 2, 1, 1, (1, 1)),
+        SiteEdge(1, 3, 1, 1, (1, 1)),
+        SiteEdge(2, 3, 1, 1, (1, 1)),
+    )
     assert tree_of(0, 4, square) == (None, 0, 0, 1)
     assert tree_of(3, 4, square) == (1, 3, 3, None)
-    uneven = (*square[:2], Edge(1, 3, 5, 1, (1, 1)), square[3])
+    uneven = (*square[:2], SiteEdge(1, 3, 5, 1, (1, 1)), square[3])
     assert tree_of(0, 4, uneven) == (None, 0, 0, 2) and tree_of(3, 4, uneven) == (1, 3, 3, None)
     assert children(tree_of(0, 4, uneven), 2) == (3,) and reaches(tree_of(0, 4, uneven), 2) == 0b1100
-    triangle = (Edge(0, 1, 2, 2, (1, 1)), Edge(0, 2, 1, 1, (1, 1)), Edge(1, 2, 1, 1, (1, 1)))
+    triangle = (SiteEdge(0, 1, 2, 2, (1, 1)), SiteEdge(0, 2, 1, 1, (1, 1)), SiteEdge(1, 2, 1, 1, (1, 1)))
     assert tree_of(0, 3, triangle) == (None, 0, 0)  # as far as over 2, and fewer hops
     assert tree_of(0, 3, triangle[:1]) == (None, 0, None)
-    assert used_edges(3, (*triangle[1:], Edge(0, 1, 9, 9, (1, 1)))) == triangle[1:]
+    assert used_edges(3, (*triangle[1:], SiteEdge(0, 1, 9, 9, (1, 1)))) == triangle[1:]
 
 
 def test_a_void_helping_is_sent_again_before_all_later_ones() -> None:
