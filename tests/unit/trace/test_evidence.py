@@ -12,7 +12,7 @@ import pytest
 from ordercast.checker import Outcome, Verdict
 from ordercast.checker.evidence import EvidenceCheckers
 from ordercast.cli.check import judge
-from ordercast.model.promises import GroupPromise, Promises, ReplicaPromise
+from ordercast.model.promises import GroupPromise, Promise, Promises, ReplicaPromise
 from ordercast.order.ring.promised import PROMISED as RING_PROMISES
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
