@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -96,7 +97,7 @@ class Place:
                 attached.setdefault(attachment, []).append(sockets)
                 self.opened.append(sockets)
                 ports += 8
-        self.driver = Driver(cast(Any, self.engine), attached, MemoryStorage(), cast(Any, None), Counters())
+        self.driver = Driver(cast(Any, self.engine), attached, MemoryStorage(), Mock(), Counters())
         self.driver.start()
 
     def send(self, *effects: Effect) -> None:

@@ -373,7 +373,7 @@ def _pending_kept(patch: pytest.MonkeyPatch) -> None:
 
 
 def _always_certain(patch: pytest.MonkeyPatch) -> None:
-    def wrong(self: Requests, number: int, effects: list[Effect]) -> None:
+    def wrong(self: Requests, number: int, effects: list[Effect], *, is_certain: bool = True) -> None:
         if self.settle(number) is not None:
             effects.append(Refuse(number, Why.NOT_PRIMARY))
 

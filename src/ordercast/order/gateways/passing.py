@@ -95,6 +95,7 @@ class PassingUp:
         self._begun = {key: self._begun[key] for key in self.large.parts}
         ending = self._ending = self._ending or _Ending(view, view.transitional)
         ending.along &= view.transitional
+        ending.reasons.add(view.reason)
         return [] if view.is_provisional else self._end(ending, view)
 
     def _end(self, ending: _Ending, view: NetworkView) -> list[Effect]:
@@ -116,10 +117,13 @@ class _Ending:
     first: NetworkView  # where the transitional configuration begins
     along: Processes  # who comes along to the next one
     withheld: list[tuple[ConfigurationId, list[Parcel], bool]] = field(default_factory=list)  # bool: its own messages
+    reasons: set[ChangeReason] = field(default_factory=set)  # of the changes since then
 
     def reason(self, view: NetworkView) -> ChangeReason:
-        """Return why the view ended: a merge says so; otherwise what came first."""
-        return view.reason if view.reason is ChangeReason.RINGS_MERGED else self.first.reason
+        """Return why the view ended: a merge says so; otherwise the loss of a whole ring, or what came first."""
+        if view.reason is ChangeReason.RINGS_MERGED:
+            return view.reason
+        return ChangeReason.RING_CUT_OFF if ChangeReason.RING_CUT_OFF in self.reasons else self.first.reason
 
 
 def _count(parcels: Iterable[Parcel]) -> int:
