@@ -238,7 +238,7 @@ FAULTS = [
         frozenset({Promise.VIEW_AGREEMENT, Promise.VIRTUAL_SYNCHRONY}),
         AIMED_FIRST,
     ),
-    PlantedFault("no gap of those who are gone", _no_gap, 40, frozenset({Promise.CAUSAL, Promise.FIFO})),
+    PlantedFault("no gap of those who are gone", _no_gap, 100, frozenset({Promise.CAUSAL, Promise.FIFO})),
     PlantedFault("base without reach", _base_without_reach, 40, frozenset({SlotPromise.SLOTS})),
     PlantedFault("no reach rule", _no_reach_rule, 40, frozenset({SlotPromise.SLOTS})),
     PlantedFault("reach too short", _reach_too_short, 40, frozenset({Promise.LIVENESS})),
