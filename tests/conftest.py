@@ -50,6 +50,7 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 ORDER = ("unit", "pipeline", "live", "runtime", "simulation", "properties", "scenarios", "playbooks", "conformance")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_turn)
     for item in items:

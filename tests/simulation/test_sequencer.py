@@ -14,6 +14,7 @@ from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 from ordercast.order.baselines.sequencer import Sequencer
 from ordercast.order.catalogue import entry_of
+from ordercast.order.ring.promised import PROMISED as RING_PROMISES
 from ordercast.pipeline.verify.judging import judge
 from ordercast.sim.calm_swarm import SATURATED_FIRST, usual_options
 from ordercast.sim.faults import Fault, FaultKind
@@ -30,7 +31,9 @@ def test_it_keeps_what_it_promises_and_nothing_else_is_asked_of_it() -> None:
     result = simulate(usual_options("sequencer"), 1)
     assert result.is_valid, result.verdict.sentence
     outcomes = {verdict.promise: verdict.outcome for verdict in result.verdicts}
-    expected = {promise: Outcome.VALID if promise in ENTRY.promises else Outcome.NOT_PROMISED for promise in Promise}
+    expected = {
+        promise: Outcome.VALID if promise in ENTRY.promises else Outcome.NOT_PROMISED for promise in RING_PROMISES
+    }
     assert outcomes == expected
     assert result.verdict.sentence == "9 promises kept, 7 not promised"
 

@@ -37,6 +37,7 @@ from ordercast.model.notes import (
     Visited,
 )
 from ordercast.model.promises import Promise
+from ordercast.order.ring.promised import PROMISED as RING_PROMISES
 from ordercast.pipeline.verify.job import _judge_large
 from ordercast.pipeline.verify.judging import judge
 from ordercast.sim.run import simulate
@@ -189,6 +190,6 @@ def test_the_long_run_of_the_benchmark_is_valid(tmp_path: Path) -> None:
     assert long_run(path, Shape(batch=3, rounds=10, rings=3)) == pq.read_metadata(path).num_rows
     judged = judge(str(path))
     assert judged.how == "columns"
-    expected = dict.fromkeys(Promise, Outcome.VALID) | {Promise.FAIRNESS: Outcome.NOT_EXERCISED}
+    expected = dict.fromkeys(RING_PROMISES, Outcome.VALID) | {Promise.FAIRNESS: Outcome.NOT_EXERCISED}
     assert {verdict.promise: verdict.outcome for verdict in judged.verdicts} == expected
     assert outcome(path) is Outcome.VALID

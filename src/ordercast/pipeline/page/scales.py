@@ -58,7 +58,7 @@ def scale_over(axis: Axis, values: Iterable[float], start: float, end: float, ti
     step = _step(high - low, ticks, (1, 2, 5, 10) if axis.is_whole else _STEPS)
     step = max(1.0, step) if axis.is_whole else step
     low = low if axis.low is not None else math.floor(low / step) * step
-    high = high if axis.high is not None else math.ceil(high / step - 1e-9) * step
+    high = high if axis.high is not None else math.ceil(high / step - 1e-12) * step
     count = math.floor((high - low) / step + 1e-9)
     first = math.ceil(low / step - 1e-9)
     marks = tuple(round((first + n) * step, 12) for n in range(count + 1) if (first + n) * step <= high + step * 1e-9)

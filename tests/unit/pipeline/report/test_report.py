@@ -17,8 +17,8 @@ from ordercast.cli.main import run
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import MILLISECOND, ProcessId
 from ordercast.model.notes import Moved, Visited
-from ordercast.model.promises import Promise
 from ordercast.model.service import Service
+from ordercast.order.ring.promised import PROMISED as RING_PROMISES
 from ordercast.pipeline.page.html import html_of
 from ordercast.pipeline.report.latency_section import latency_rows
 from ordercast.pipeline.report.messages import EACH, LAST, OWN
@@ -243,7 +243,7 @@ def test_the_command_writes_a_page_and_tables_that_can_be_read_again(simulated: 
     text = (folder / "out" / "report.html").read_text()
     _well_drawn(text)
     assert "One simulated run" in text and "ordercast sim --seed 3" in text
-    assert set(simulated.promises["promise"].to_pylist()) == {promise.value for promise in Promise}
+    assert set(simulated.promises["promise"].to_pylist()) == {each.value for each in RING_PROMISES}
     assert "groups" not in text and "virtual synchrony" in text
     assert sorted(path.stem for path in (folder / "out" / "tables").iterdir()) == sorted(NAMES)
     assert html_of(page_of(simulated, sources_in(folder))) == text
