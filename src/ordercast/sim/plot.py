@@ -39,6 +39,10 @@ class Aim(Enum):
     TOPOLOGY = "topology"  # one side of such a merge has told its topology
     INSTALLATION = "installation"  # somebody has installed what is being formed, and others have not
     COVERAGE = "coverage"  # some have stated that they have a safe message, and others have not
+    CLAIM = "claim"  # some install what all have agreed on, and others, who stay connected, do not
+    MINDS = "two minds"  # some have merged and others give up, and all stay connected
+    HOLE = "hole"  # a side has later packets than those that it lacks, says so, and is lost
+    STAMP = "stamp"  # packets are held of a tick that no token has told
 
 
 class Plot:

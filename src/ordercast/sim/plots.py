@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ordercast.sim.client_plots import BeginningPlot, GatheringPlot, SlowReaderPlot
 from ordercast.sim.plot import Aim, Plot
 from ordercast.sim.ring.ambushes import CoverageAmbush, InstallationAmbush, MarkAmbush, TopologyAmbush
+from ordercast.sim.ring.bridge_plots import ClaimPlot, HolePlot, MindsPlot, StampPlot
 from ordercast.sim.ring.recovery_plots import ExchangePlot, GapPlot, LatePlot, PromisePlot
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ PLOTS: dict[Aim, type[Plot]] = {
     Aim.TOPOLOGY: TopologyAmbush,
     Aim.INSTALLATION: InstallationAmbush,
     Aim.COVERAGE: CoverageAmbush,
+    Aim.CLAIM: ClaimPlot,
+    Aim.MINDS: MindsPlot,
+    Aim.HOLE: HolePlot,
+    Aim.STAMP: StampPlot,
 }
 
 

@@ -14,9 +14,13 @@ from random import Random
 from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
+from ordercast.sim.plot import Aim
+from ordercast.sim.ring_topologies import sides_between_gateways
 from ordercast.sim.topology import Attachments, segment_count
 
 EPISODES_FIRST = 20_000
+BRIDGES_EVERY, BRIDGES_LAST = 5, 4  # one run in five, those of which seed % 5 is 4, has a plot instead
+BRIDGE_AIMS = (Aim.CLAIM, Aim.MINDS, Aim.HOLE, Aim.STAMP)  # by turns
 FIRST_NS = 250 * MILLISECOND  # by then there is one network
 # Gateways of networks in which a ring may fall apart, and both halves stay connected over other rings.
 BRIDGED: tuple[Attachments, ...] = (
@@ -27,7 +31,9 @@ BRIDGED: tuple[Attachments, ...] = (
 
 
 def episode_options(options: SimOptions, seed: int) -> SimOptions:
-    """The same with episodes, and hardly any other fault."""
+    """The same with episodes, or a plot, and hardly any other fault."""
+    if seed % BRIDGES_EVERY == BRIDGES_LAST and options.networks.count == 1:
+        return bridge_options(options, seed)
     rng = Random(f"ring episodes {seed}")
     nodes = rng.choice((5, 5, 6, 7))
     gateways = rng.choice(BRIDGED)
@@ -49,6 +55,31 @@ def episode_options(options: SimOptions, seed: int) -> SimOptions:
         random_faults=rng.choice((0, 0, 0, 1)),
         ambushes=rng.choice((0, 2, 4)),
         fault_time_ns=faults[-1].at + 150 * MILLISECOND,
+        all_at_once=True,
+    )
+
+
+def bridge_options(options: SimOptions, seed: int) -> SimOptions:
+    """The same with a plot against one segment at a time, and hardly any other fault."""
+    rng = Random(f"ring bridges {seed}")
+    gateways, nodes = rng.choice(((BRIDGED[0], 6), (BRIDGED[0], 7), (BRIDGED[1], 9)))
+    attachments = (*gateways, *((place % segment_count(gateways),) for place in range(nodes - len(gateways))))
+    return replace(
+        options,
+        nodes=nodes,
+        attachments=attachments,
+        aim=BRIDGE_AIMS[seed // BRIDGES_EVERY % len(BRIDGE_AIMS)],
+        messages=options.messages if options.clients else rng.randrange(60, 140),
+        links=(),
+        slow_hosts=(),
+        ghost=0.0,
+        straggler=0.0,
+        loss=rng.choice((0.0, 0.0, 0.01)),
+        delay_max_ns=rng.choice((200, 600)) * MICROSECOND,
+        faults=(),
+        random_faults=0,
+        ambushes=0,
+        fault_time_ns=rng.choice((1800, 2400)) * MILLISECOND,
         all_at_once=True,
     )
 
@@ -81,16 +112,5 @@ def _trouble(at: int, attachments: Attachments, rng: Random) -> list[Fault]:
     return [
         Fault(at - before, FaultKind.LOSSY, segment=segment, chance=rng.choice((0.2, 0.5))),
         Fault(at, FaultKind.MEND, segment=segment),
-        Fault(at, FaultKind.PARTITION, groups=_sides(hosts, attachments, rng), segment=segment),
+        Fault(at, FaultKind.PARTITION, groups=sides_between_gateways(hosts, attachments, rng), segment=segment),
     ]
-
-
-def _sides(hosts: list[int], attachments: Attachments, rng: Random) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return two sides of a segment: with a gateway on each, if there are two."""
-    gateways = [node for node in hosts if len(attachments[node]) > 1]
-    rng.shuffle(gateways)
-    one, other = gateways[:1], gateways[1:2]
-    for node in hosts:
-        if node not in gateways[:2]:
-            rng.choice((one, other)).append(node)
-    return tuple(sorted(one)), tuple(sorted(other))

@@ -10,12 +10,16 @@ from enum import Enum
 from random import Random
 
 from ordercast.model.errors import UsageError
+from ordercast.order.gateways.node import ENGINE as GATEWAYS
+from ordercast.sim.options import SimOptions
 from ordercast.sim.topology import SEGMENTS_MAX, Attachments
+from ordercast.wire.head import cluster_id_from
 
 RINGS_MAX = 4  # that a swarm draws
 RINGS = 3  # of a topology that is asked for by its name alone
 
 Joined = list[tuple[int, ...]]  # the segments of each gateway
+Sides = tuple[tuple[int, ...], tuple[int, ...]]  # of the hosts of a segment
 
 
 class RingTopology(Enum):
@@ -58,6 +62,18 @@ def topology_from(name: str) -> RingTopology:
     return topologies[name]
 
 
+def domain_name(segment: int) -> str:
+    return f"segment{segment}"
+
+
+def clusters_of(options: SimOptions) -> list[bytes]:
+    """Return the cluster ids of all rings."""
+    name = options.sizes.cluster
+    if options.engine != GATEWAYS:
+        return [cluster_id_from(name)]
+    return [cluster_id_from(name, GATEWAYS, domain_name(segment)) for segment in range(options.segments)]
+
+
 def _spread(gateways: Joined, nodes: int) -> Attachments:
     rings = 1 + max(segment for segments in gateways for segment in segments)
     others = [(number % rings,) for number in range(nodes - len(gateways))]
@@ -69,6 +85,21 @@ def twice_joined(rng: Random) -> Attachments:
     gateways = rng.choice((_parallel, _cycle, _double_line))(rng.randrange(2, 4), rng)
     rings = 1 + max(segment for segments in gateways for segment in segments)
     return (*gateways, *((number % rings,) for number in range(rng.randrange(2, 5))))
+
+
+def is_gateway(attachments: Attachments, node: int) -> bool:
+    return len(attachments[node]) > 1
+
+
+def sides_between_gateways(hosts: list[int], attachments: Attachments, rng: Random) -> Sides:
+    """Return two sides of a segment: with a gateway on each, if there are two."""
+    gateways = [node for node in hosts if is_gateway(attachments, node)]
+    rng.shuffle(gateways)
+    one, other = gateways[:1], gateways[1:2]
+    for node in hosts:
+        if node not in gateways[:2]:
+            rng.choice((one, other)).append(node)
+    return tuple(sorted(one)), tuple(sorted(other))
 
 
 def _line(rings: int, _: Random) -> Joined:

@@ -38,13 +38,13 @@ from ordercast.sim.plots import lay
 from ordercast.sim.ring.network_witness import NetworkWitness
 from ordercast.sim.ring.poison import Poisoner
 from ordercast.sim.ring.rest_witness import RestWitness
+from ordercast.sim.ring_topologies import clusters_of, domain_name
 from ordercast.sim.rosters import RosterWitness
 from ordercast.sim.topology import are_linked, segments_of
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import Event, Installed, Noted, Started
 from ordercast.trace.replica_records import ReplicaEvent
-from ordercast.wire.head import cluster_id_from
 
 EventT = TypeVar("EventT")
 PACKETS = "packets sent"  # row of the counts
@@ -98,10 +98,6 @@ class Tally:
                 self.counts[release_row(note.cause)] += 1
         elif isinstance(event, Installed):
             self.counts[f"{event.configuration.kind.value} views"] += 1
-
-
-def domain_name(segment: int) -> str:
-    return f"segment{segment}"
 
 
 def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
@@ -252,20 +248,12 @@ def _also(
     return [*([kept.append] if is_kept else []), *([observer] if observer is not None else [])]
 
 
-def _clusters_of(options: SimOptions) -> list[bytes]:
-    """Return the cluster ids of all rings."""
-    name = options.sizes.cluster
-    if options.engine != GATEWAYS:
-        return [cluster_id_from(name)]
-    return [cluster_id_from(name, GATEWAYS, domain_name(segment)) for segment in range(options.segments)]
-
-
 def _make_trouble(world: World, seed: int, counts: Counter[str]) -> None:
     """Have packets forged and a plot laid, where the options ask for it."""
     options = world.options
     if options.poison:
         # Rings that fall apart would spoil the plot that brings daemons together.
         rng, is_aimed = Random(f"poison {seed}"), options.aim not in (None, Aim.GATHERING)
-        world.poisoner = Poisoner(_clusters_of(options), options.poison, rng, counts, is_aimed=is_aimed)
+        world.poisoner = Poisoner(clusters_of(options), options.poison, rng, counts, is_aimed=is_aimed)
     if options.aim is not None:
         lay(world, options.aim, Random(f"aim {seed}"))
