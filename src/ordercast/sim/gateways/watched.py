@@ -5,7 +5,7 @@ What the rings hand up and what is said of them goes into the ledger, before and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ordercast.model.ids import ConfigurationId, ProcessId
@@ -52,6 +52,7 @@ class WatchedNetwork(RingNetwork):
         self.ledger = witness.ledger
         alone = frozenset((me,))
         self._physical = {domain: PhysicalRing(ring, alone, tick) for domain, ring in rings.items()}
+        self._ended: dict[int, ConfigurationId] = {}  # the logical ring of each domain that ended last
         witness.founded(me, tick)
         self.ledger.begin(me, self)
         for domain in rings:
@@ -65,16 +66,20 @@ class WatchedNetwork(RingNetwork):
             super().deliver(domain, (entry,))
 
     def install(self, domain: int, residual: Iterable[RingEntry], companions: Processes, ring: PhysicalRing) -> None:
-        rest = list(residual)
-        for entry in rest:
-            self._see(domain, entry, companions)
-        old = self.known.own[domain]
-        super().install(domain, rest, companions, ring)
+        super().install(domain, self._seen(domain, residual, companions), companions, ring)
         new = self.known.own_ring(domain)
-        self.ledger.split(old, new)
+        self.ledger.split(self._ended[domain], new)
         self.ledger.installed(self.known.me, self._physical[domain], ring)
         self._physical[domain] = ring
         self._witness.went_on(self.known.me, new)
+
+    def _seen(self, domain: int, residual: Iterable[RingEntry], companions: Processes) -> Iterator[RingEntry]:
+        """Return what is left of a ring, each as it is taken: the next one may speak of a ring that it has told of, and
+        be read only then."""
+        for entry in residual:
+            self._see(domain, entry, companions)
+            yield entry
+        self._ended[domain] = self.known.own[domain]
 
     def hold(self, reasons: Iterable[str]) -> None:
         super().hold(reasons)
