@@ -84,6 +84,21 @@ def test_what_nobody_can_have_said_moves_nothing(sender: int, carried: Carried, 
     assert _state(bad) == _state(calm) and bad.log == calm.log
 
 
+def test_a_link_that_began_at_no_merge_moves_nothing() -> None:
+    """Whoever has had a merge says so before it carries anything over a link that began there."""
+    stages = [_stage(), _stage()]
+    for stage, carried in zip(stages, (Carried(PACKET, since=(6, 1, 0)), Carried(HelloItem(A))), strict=True):
+        stage.receive("A", (7,))
+        for name in "AR":
+            stage.tell_front(name, 20)
+        assert stage.step() == ["7A"]
+        stage.hear(1, G, 5, 50, carried)
+        stage.step()
+    bad, calm = stages
+    assert len(bad.network.known.refused) == 1 and "no merge did" in bad.network.known.refused[0]
+    assert _state(bad) == _state(calm) and bad.log == calm.log
+
+
 @pytest.mark.parametrize(
     "carried",
     [

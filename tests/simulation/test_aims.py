@@ -17,6 +17,7 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.plot import Aim
 from ordercast.sim.replica_tally import ReplicaOccurrence
 from ordercast.sim.ring.poison import Poison
+from ordercast.sim.ring_episodes import BRIDGE_AIMS, EPISODES_FIRST
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import (
     SwarmKind,
@@ -26,6 +27,7 @@ from ordercast.sim.swarm import (
     options_of,
 )
 
+RINGS = partial(options_of, engine="gateways")
 RARE: dict[str, tuple[Callable[[int], SimOptions], int]] = {
     Occurrence.GAP_AMONG_COMPANIONS.value: (hostile_options, 10_000),
     Occurrence.PROMISE_DIFFERS.value: (hostile_options, 10_001),
@@ -35,6 +37,9 @@ RARE: dict[str, tuple[Callable[[int], SimOptions], int]] = {
     Poison.SEQ_BELOW.value: (hostile_group_options, 10_009),
     Occurrence.FOREIGN_PACKET.value: (hostile_group_options, 10_009),
     ReplicaOccurrence.FORGOTTEN.value: (hostile_replica_options, 10_001),
+    Occurrence.NETWORK_CLAIMED_TWICE.value: (RINGS, 20_004),
+    Occurrence.NETWORK_TWO_MINDS.value: (RINGS, 20_009),
+    Occurrence.NETWORK_RESIDUAL_IN_HALVES.value: (RINGS, 20_014),
     turn_row(NetworkState.FAULTY, Evidence.ANNOUNCEMENTS): (partial(options_of, kind=SwarmKind.NETWORKS), 10_000),
 }
 
@@ -62,6 +67,8 @@ def test_no_seed_below_the_first_has_a_plot_and_all_others_have_by_turns() -> No
     rings = range(AIMED_FIRST, AIMED_FIRST + 4)
     assert all([options_of(seed, kind, "gateways").aim for seed in rings] == [*RING_AIMS] for kind in SwarmKind)
     assert all(options_of(seed, kind, "gateways").aim is None for kind in SwarmKind for seed in (0, AIMED_FIRST - 1))
+    bridges = [RINGS(seed).aim for seed in range(EPISODES_FIRST, EPISODES_FIRST + 50)]
+    assert all(bridges.count(aim) >= 2 for aim in BRIDGE_AIMS) and bridges.count(None) == 40
 
 
 @pytest.mark.parametrize("seed", range(AIMED_FIRST, AIMED_FIRST + len(RING_AIMS)))

@@ -108,7 +108,6 @@ class Occurrence(Enum):
     NETWORK_LEFT_BEFORE_SAFE = "members left before a safe packet that they may lack"
     NETWORK_KEPT_FOR_LINK = "item kept for a link to begin"
     NETWORK_BEFORE_LINK = "item dropped that is older than its link"
-    NETWORK_UNLINKED = "item dropped over a link that this process never had"
     NETWORK_CAP_TOLD = "front told just below a pending merge"
     NETWORK_HELD = "users held back"
     NETWORK_FILTERED = "packet not carried because nobody there wants it"

@@ -145,10 +145,8 @@ NAMED = {
     *("agreed rings", "old ring raised", "residual by stamp"),  # C1, C2, C3
     *("natives in a flush", "front beyond cap", "anybody's word", "since forgotten", "last words speak for rings"),
     *("residual by highest", "restart below the stored tick", "out of order", "stale marks", "ids without the domain"),
+    "no stamp at commit",
 }
-
-# Caught by few runs: sought in the long tests.
-SELDOM = {"anybody's word", "residual by highest"}
 
 
 def complaint(fault: EngineFault, seed: int) -> str:

@@ -17,7 +17,6 @@ STEPS = 350
 NETWORK = [what for what in Occurrence if what.name.startswith("NETWORK_")]
 # Too rare for so few runs, or of a network that filters or holds: other tests show them.
 RARE = {
-    Occurrence.NETWORK_UNLINKED,
     Occurrence.NETWORK_RESIDUAL_IN_HALVES,
     Occurrence.NETWORK_TWO_MINDS,
     Occurrence.NETWORK_CLAIMED_TWICE,

@@ -2,8 +2,8 @@
 
 First copies count, the rest is dropped. Packets of a ring do not go back onto it, unless they are residual: another
 half of it may lack them. What came over a link that began with a merge bears the merge's place, `since`. Whoever is not
-past the merge keeps the item aside and carries it on; whoever is past it without having had it drops the item. Nothing
-at or below `since` is taken.
+past the merge keeps the item aside and carries it on; whoever is past it without having had it can have got it from
+nobody, and drops it. Nothing at or below `since` is taken.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Forwarding:
 
     def accept(self, item: Flooded, since: Stamp, domain: int, half: Processes | None) -> bool:
         """Take an item that came on an attachment, and carry it on if it is new. Return False if it is too old for the
-        link over which it came."""
+        link over which it came, or nobody can have had that link."""
         known = self._known
         if isinstance(item, HoldItem):
             since = NO_STAMP  # it has no place in the order
@@ -84,19 +84,25 @@ class Forwarding:
         if stamp <= since:
             known.occurred[Occurrence.NETWORK_BEFORE_LINK] += 1
             return False
+        if since > known.stable and known.refuse(self._why_unlinked(since)):
+            return False
         if stamp[0] > known.clock:
             known.clock = stamp[0]
         if stamp > known.need and not (isinstance(item, NoticeItem) and not item.is_cap):
             known.need = stamp  # notices alone wake nobody: they would answer one another for ever
         if since > known.place:
             self._keep_aside(_Aside(item, since, half), domain)
-        elif since <= known.stable or since in known.merges:
-            new = self.take(item, half)
-            if new is not None:
-                self.forward(new, since, domain, half)
-        else:
-            known.occurred[Occurrence.NETWORK_UNLINKED] += 1
+        elif (new := self.take(item, half)) is not None:
+            self.forward(new, since, domain, half)
         return True
+
+    def _why_unlinked(self, since: Stamp) -> str | None:
+        """Return why no item can have come over a link: this process is past the merge that began it, and has not had
+        it, though whoever had it says so before it carries anything over the link."""
+        known = self._known
+        if since <= known.place and since not in known.merges:
+            return f"an item over a link that began at {since[0]}, and no merge did"
+        return None
 
     def stamp(self, item: Flooded) -> Stamp:
         """Return the age of an item: what lies at or below a link's beginning is not taken over it."""

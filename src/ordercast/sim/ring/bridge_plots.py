@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from ordercast.sim.world import World
 
 CALM_NS = (2 * MILLISECOND, 40 * MILLISECOND)  # between one network of everybody and the next attempt
-ATTEMPT_NS = (380 * MILLISECOND, 520 * MILLISECOND)  # that an attempt takes
+GONE_ON_NS = (130 * MILLISECOND, 280 * MILLISECOND)  # after which those who are parted have a ring of their own
+ATTEMPT_NS = (420 * MILLISECOND, 560 * MILLISECOND)  # that an attempt takes
 TOGETHER_NS = (400 * MILLISECOND, 600 * MILLISECOND)  # in which two sides that are whole again merge
 
 
@@ -132,7 +133,7 @@ class BridgePlot(Plot, ABC):
 
 class ClaimPlot(BridgePlot):
     """All members of a ring agree on the next one. When a gateway has installed it, and another has not, those who have
-    are parted from those who have not, who go on otherwise: they are claimed by two rings."""
+    are parted from those who have not, who go on otherwise, and send: they are claimed by two rings."""
 
     def begin(self) -> None:
         self._installed: list[int] = []
@@ -153,6 +154,8 @@ class ClaimPlot(BridgePlot):
         if all(set(side) & set(self._gateways(self.segment)) for side in sides):
             self.sides = sides
             self.cut()
+            for other in sides[1] * 2:
+                self.soon(GONE_ON_NS, partial(self.submit, other, Service.SAFE))
 
 
 class MindsPlot(BridgePlot):
