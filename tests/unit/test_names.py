@@ -74,7 +74,8 @@ WHO_SPEAKS_OF_RINGS = {
     ),
     "what the simulator has for the ring alone, and whoever puts it into a run": (
         *("sim/ring/__init__.py", "sim/ring/network_witness.py", "sim/ring/poison.py", "sim/ring/rest_witness.py"),
-        *("sim/ring/recovery_plots.py", "sim/ring/ambushes.py", "sim/plots.py", "sim/run.py", "sim/swarm.py"),
+        *("sim/ring/recovery_plots.py", "sim/ring/ambushes.py", "sim/ring/bridge_plots.py", "sim/plots.py"),
+        *("sim/run.py", "sim/swarm.py"),
         *("sim/network_swarm.py", "sim/aimed_swarm.py", "sim/ring_topologies.py"),
     ),
     "what status, reports and campaigns show of the ring alone": (
