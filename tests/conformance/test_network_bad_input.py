@@ -99,6 +99,16 @@ def test_a_link_that_began_at_no_merge_moves_nothing() -> None:
     assert _state(bad) == _state(calm) and bad.log == calm.log
 
 
+def test_the_birth_of_a_ring_that_is_no_merge_begins_no_link() -> None:
+    stage = _stage()
+    stage.hear(1, G, 5, 50, Carried(END))
+    stage.tell_front("A", 95)
+    stage.step()
+    assert NEXT in stage.network.known.parts and stage.network.known.place == SUCCESSOR.birth
+    stage.hear(1, G, 6, 96, Carried(replace(PACKET, ring=NEXT, tick=97), since=SUCCESSOR.birth))
+    assert len(stage.network.known.refused) == 1 and "no merge did" in stage.network.known.refused[0]
+
+
 @pytest.mark.parametrize(
     "carried",
     [

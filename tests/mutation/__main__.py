@@ -55,7 +55,7 @@ MODULES = (
 NEAR = {
     "order/gateways/": (
         "tests/unit/order/gateways",
-        *(f"tests/conformance/test_{name}.py" for name in ("network_figures", "several_rings")),
+        *(f"tests/conformance/test_{name}.py" for name in ("network_figures", "network_bad_input", "several_rings")),
     ),
     "order/membership/": (
         "tests/unit/order/membership",
