@@ -71,6 +71,14 @@ def test_no_seed_below_the_first_has_a_plot_and_all_others_have_by_turns() -> No
     assert all(bridges.count(aim) >= 2 for aim in BRIDGE_AIMS) and bridges.count(None) == 40
 
 
+@pytest.mark.parametrize("kind", SwarmKind)
+def test_every_run_on_several_rings_can_be_run(kind: SwarmKind) -> None:
+    """Those that are drawn with other numbers of hosts than their replicas were too."""
+    for first in (0, AIMED_FIRST, EPISODES_FIRST):
+        for seed in range(first, first + 20):
+            options_of(seed, kind, "gateways").validate()
+
+
 @pytest.mark.parametrize("seed", range(AIMED_FIRST, AIMED_FIRST + len(RING_AIMS)))
 def test_a_network_of_rings_is_struck_at_its_worst_moments(seed: int) -> None:
     """The plot strikes besides what is scripted, and everything holds."""

@@ -15,7 +15,7 @@ from ordercast.sim.faults import Fault, FaultKind, cascade
 from ordercast.sim.network_swarm import SIM_NETWORKS
 from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.sim.plot import Aim
-from ordercast.sim.ring_topologies import twice_joined
+from ordercast.sim.ring_topologies import attached, twice_joined
 
 AIMED_FIRST = 10_000
 EXCHANGE_DIGIT = 8  # the last one of seeds that aim at an exchange
@@ -29,11 +29,8 @@ RING_AIMS = (Aim.MARK, Aim.TOPOLOGY, Aim.INSTALLATION, Aim.COVERAGE)  # by turns
 
 def merging_ring_options(options: SimOptions, rng: Random) -> SimOptions:
     """A network of rings that merge: cut again and again, mostly at the moment at which a process marks or speaks."""
-    attachments = twice_joined(rng)
     return replace(
-        options,
-        nodes=len(attachments),
-        attachments=attachments,
+        attached(options, twice_joined(rng)),
         ambushes=MERGE_AMBUSHES,
         random_faults=max(options.random_faults, MERGE_FAULTS),
         faults=(),

@@ -15,7 +15,7 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.plot import Aim
-from ordercast.sim.ring_topologies import sides_between_gateways
+from ordercast.sim.ring_topologies import attached, sides_between_gateways
 from ordercast.sim.topology import Attachments, segment_count
 
 EPISODES_FIRST = 20_000
@@ -40,9 +40,7 @@ def episode_options(options: SimOptions, seed: int) -> SimOptions:
     attachments = (*gateways, *((place % segment_count(gateways),) for place in range(nodes - len(gateways))))
     faults = episodes(rng.randrange(1, 4), attachments, rng)
     return replace(
-        options,
-        nodes=nodes,
-        attachments=attachments,
+        attached(options, attachments),
         aim=None,
         messages=options.messages if options.clients else rng.randrange(80, 220),
         links=(),
@@ -65,9 +63,7 @@ def bridge_options(options: SimOptions, seed: int) -> SimOptions:
     gateways, nodes = rng.choice(((BRIDGED[0], 6), (BRIDGED[0], 7), (BRIDGED[1], 9)))
     attachments = (*gateways, *((place % segment_count(gateways),) for place in range(nodes - len(gateways))))
     return replace(
-        options,
-        nodes=nodes,
-        attachments=attachments,
+        attached(options, attachments),
         aim=BRIDGE_AIMS[seed // BRIDGES_EVERY % len(BRIDGE_AIMS)],
         messages=options.messages if options.clients else rng.randrange(60, 140),
         links=(),

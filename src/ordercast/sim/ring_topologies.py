@@ -6,6 +6,7 @@ Gateways are the first hosts; the others are spread over the rings.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 from random import Random
 
@@ -60,6 +61,14 @@ def topology_from(name: str) -> RingTopology:
     if name not in topologies:
         raise UsageError(f"there is no topology {name!r}: choose among {', '.join(topologies)}")
     return topologies[name]
+
+
+def attached(options: SimOptions, attachments: Attachments) -> SimOptions:
+    """The same with as many hosts as have attachments; those who come in addition have one vote each."""
+    nodes, weights = len(attachments), options.replica_weights
+    weights = (*weights, *(1,) * nodes)[:nodes] if weights else ()
+    founders = min(options.founders, nodes)
+    return replace(options, nodes=nodes, attachments=attachments, replica_weights=weights, founders=founders)
 
 
 def domain_name(segment: int) -> str:
