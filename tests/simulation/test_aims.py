@@ -75,7 +75,7 @@ def test_no_seed_below_the_first_has_a_plot_and_all_others_have_by_turns() -> No
 def test_every_run_on_several_rings_can_be_run(kind: SwarmKind) -> None:
     """Those that are drawn with other numbers of hosts than their replicas were too."""
     for first in (0, AIMED_FIRST, EPISODES_FIRST):
-        for seed in range(first, first + 20):
+        for seed in range(first, first + 80):
             options_of(seed, kind, "gateways").validate()
 
 

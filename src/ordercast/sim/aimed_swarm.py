@@ -45,7 +45,8 @@ def ambushed_ring_options(options: SimOptions, seed: int) -> SimOptions:
     rng = Random(f"ring aims swarm {seed}")
     faults = sorted((*options.faults, *cascade(rng.randrange(2, 5), options.nodes, rng)), key=lambda fault: fault.at)
     until = max(options.fault_time_ns, faults[-1].at + 100 * MILLISECOND)
-    return replace(options, aim=RING_AIMS[seed % len(RING_AIMS)], faults=tuple(faults), fault_time_ns=until)
+    aim = RING_AIMS[seed % len(RING_AIMS)] if options.nodes > 2 else None
+    return replace(options, aim=aim, faults=tuple(faults), fault_time_ns=until)
 
 
 def aimed_group_options(options: SimOptions, seed: int) -> SimOptions:
