@@ -79,7 +79,10 @@ class Plot:
         self._sides = {host: number for number, hosts in enumerate(sides) for host in hosts}
 
     def submit(self, node: int, service: Service) -> None:
-        """Send a message; where there are clients, one of them does something, or sends a large message."""
+        """Send a message; where there are clients, one of them does something, or sends a large message. Replicas send
+        enough by themselves."""
+        if self.world.options.replicas:
+            return
         if self.world.options.clients:
             if self.rng.random() < LARGE:
                 self.send(node, service, LARGE_SIZE)
