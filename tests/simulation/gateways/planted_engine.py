@@ -22,6 +22,7 @@ from ordercast.order.clock import StoredClock
 from ordercast.order.gateways.forwarding import Forwarding
 from ordercast.order.gateways.items import Carried, HelloItem, MarkItem
 from ordercast.order.gateways.network import RingNetwork
+from ordercast.order.gateways.view_number import ViewNumber
 from ordercast.order.membership import consensus, frame
 from ordercast.order.membership.states.changing import Changing
 from ordercast.order.membership.states.commit import Commit
@@ -83,6 +84,7 @@ def _restart_below_the_stored_tick(patch: pytest.MonkeyPatch) -> None:
         return is_sound
 
     patch.setattr(StoredClock, "start", wrong)
+    patch.setattr(ViewNumber, "start", lambda self, stored: 0)  # which is a little above the last view
 
 
 def _stale_marks(patch: pytest.MonkeyPatch) -> None:
