@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -155,9 +155,11 @@ def main() -> int:
             segments: stack.enter_context(Hosts(max(map(max, segments)) if segments else 8, segments=segments))
             for segments in {row.segments for row in chosen}
         }
-        for _ in range(rounds):
-            for row in chosen:
-                row.run(hosts[row.segments], seconds)
+        with suppress(KeyboardInterrupt):  # whoever is in a hurry gets what there is
+            for _ in range(rounds):
+                for row in chosen:
+                    row.run(hosts[row.segments], seconds)
+    chosen = [row for row in chosen if row.per_s]
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(row) for row in chosen], indent=1), encoding="utf-8")
     _draw(chosen)

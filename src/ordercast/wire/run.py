@@ -20,6 +20,7 @@ from ordercast.wire.head import OPENING
 from ordercast.wire.header import (
     ARRIVAL,
     BELOW_PART,
+    BLOCK_SIZES,
     DESCRIPTOR_SIZE,
     DESCRIPTORS,
     EXTENDED,
@@ -138,7 +139,7 @@ class PacketRun:
     def block(self, seq: int) -> bytes:
         """Return what an enclosing engine has put before the descriptors of one packet, its size first."""
         at = self.at + (seq - self.seq) * self.size + HEADER_SIZE
-        return self.data[at : at + self.data[at]] if self.flags & EXTENDED else b""
+        return self.data[at : at + BLOCK_SIZES[self.data[at]]] if self.flags & EXTENDED else b""
 
     def piece(self, first: int, last: int) -> PacketRun:
         """Return some of the packets."""
@@ -182,7 +183,7 @@ def parse_run(data: bytes, start: int, size: int, heading: Heading, expected: Se
     if length == size and not flags & RECOVERED:
         alike = (len(data) - start) // size
         if alike > 1:
-            head = data[start + HEADER_SIZE] if flags & EXTENDED else 0
+            head = BLOCK_SIZES[data[start + HEADER_SIZE]] if flags & EXTENDED else 0
             if run.parts:
                 _extend_parts(run, alike, head)
             elif head:
@@ -231,7 +232,7 @@ def parse_data(
 def _block_size(data: bytes, at: int, end: int) -> int:
     if at >= end or not data[at]:
         raise WireError("a packet without the block that it should have")
-    return data[at]
+    return BLOCK_SIZES[data[at]]
 
 
 def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
