@@ -71,7 +71,7 @@ class Row:
 
     def _in_sum(self, answers: list[dict[str, Any]]) -> float:
         """Return how many different messages a second all rings deliver: what goes to all is counted on each."""
-        slowest = [
+        slowest: list[float] = [
             min(answer["delivered"] / answer["seconds"] for answer in answers if answer["node"] in ordinary)
             for ordinary in (set(segment) - self.gateways for segment in self.segments)
         ]

@@ -202,11 +202,11 @@ def _local_task(host: Host, hosts: Hosts, case: Case) -> dict[str, Any]:
 def _owed(host: Host, hosts: Hosts, case: Case, stopped: list[dict[str, Any]]) -> int:
     """Return how many messages a node has in the end: those for a ring that it is not on are none of its own."""
     elsewhere = sum(
-        told["local"]
+        int(told["local"])
         for other, told in zip(hosts, stopped, strict=False)
         if case.spread < 1 and not set(other.segments) & set(host.segments)
     )
-    return sum(told["stopped"] for told in stopped) - elsewhere
+    return sum(int(told["stopped"]) for told in stopped) - elsewhere
 
 
 def outcome_of(case: Case, answers: list[dict[str, Any]]) -> Outcome:

@@ -24,8 +24,7 @@ from rig.chaos import TOPOLOGIES
 from rig.cluster import LiveCluster
 from rig.hosts import Host, Hosts, why_not
 
-BEFORE_S = 2.0
-AFTER_S = (2.0, 2.0)  # speed is told of each of these
+WATCHED_S = 2.0  # speed is told over so long, before and twice after
 INBOX_SIZE = 4 << 20  # of an application, so that it is soon behind
 MEMORY_MAX_MIB = 256
 
@@ -48,7 +47,7 @@ class Slowed:
         return self.is_named and self.grown_mib <= MEMORY_MAX_MIB and self.verdict == Outcome.VALID.name
 
 
-def slowed(folder: Path, seconds: float, size: int) -> Slowed:
+def slowed(folder: Path, seconds: float, size: int, watched_s: float = WATCHED_S) -> Slowed:
     """Let the application of the last node stand still for so long, while all send as much as is accepted."""
     segments = TOPOLOGIES["pair"]
     with (
@@ -60,14 +59,14 @@ def slowed(folder: Path, seconds: float, size: int) -> Slowed:
         near = hosts[0]
         cluster.send(rate=None, sizes=(size,))
         cluster.wait_for_more(100)
-        before = speed(cluster, near, BEFORE_S)
+        before = speed(cluster, near, watched_s)
         memory = {host: cluster.report(host)["resident_mib"] for host in hosts}
         cluster.read(slow, False)
         cluster.wait_for_report(near, lambda report: bool(report["holds"]), "somebody asks all to stop")
         stopped = speed(cluster, near, seconds)
         reports = {host: cluster.report(host) for host in hosts}
         cluster.read(slow, True)
-        after = [speed(cluster, near, each) for each in AFTER_S]
+        after = [speed(cluster, near, watched_s) for _ in range(2)]
         explained = reports[near]["explained"]
         cluster.settle()
         return Slowed(
@@ -110,7 +109,7 @@ def main() -> int:
 def _draw(found: Slowed) -> None:
     table = new_table("", "messages a second", "of before", right=("messages a second", "of before"))
     rows = {"before": found.before_per_s, "the consumer stands still": found.stopped_per_s}
-    rows |= {f"{sum(AFTER_S[: at + 1]):.0f} s after": value for at, value in enumerate(found.after_per_s)}
+    rows |= {f"{at * WATCHED_S:.0f} s after": value for at, value in enumerate(found.after_per_s, 1)}
     for what, value in rows.items():
         table.add_row(what, f"{value:,.0f}", f"{value / max(1.0, found.before_per_s):.2f}")
     console = output()
