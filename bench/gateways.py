@@ -179,10 +179,14 @@ def _draw(chosen: Sequence[Row]) -> None:
             (row.gateway_us, plain.cpu_us if plain else [], " us"),
             (row.p50_us, plain.p50_us if plain else [], " us"),
         ):
-            cells += [f"{median(values):,.0f}{unit}" if values else "", _ratio(values, others)]
+            cells += [_number(median(values)) + unit if values else "", _ratio(values, others)]
         holds = f"{median(row.holds_per_s):.1f}" if row.segments else ""
         table.add_row(row.name if row.is_same_order else f"{row.name}: ORDERS DIFFER", *cells, holds)
     output().print(table)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
 
 
 def _ratio(values: list[float], others: list[float]) -> str:
