@@ -42,7 +42,7 @@ class Aim(Enum):
     CLAIM = "claim"  # some install what all have agreed on, and others, who stay connected, do not
     MINDS = "two minds"  # some have merged and others give up, and all stay connected
     HOLE = "hole"  # a side has later packets than those that it lacks, says so, and is lost
-    STAMP = "stamp"  # packets are held of a tick that no token has told
+    STAMP = "stamp"  # packets are held of a time that nobody was told besides
 
 
 class Plot:
