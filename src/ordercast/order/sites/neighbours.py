@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ordercast.model.effects import Effect, Endpoint, Unicast
 from ordercast.model.errors import WireError
-from ordercast.model.ids import MILLISECOND, Attachment, Instant, NodeId, ProcessId, node_of
+from ordercast.model.ids import MILLISECOND, Attachment, Instant, NodeId, ProcessId, incarnation_of, node_of
 from ordercast.order.links.link import Link, LinkFailure, Tags
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import RecordLink
@@ -20,6 +20,8 @@ from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, en
 from ordercast.wire.head import kind_of, transmitter_of
 
 WIDE = Attachment(1)  # the attachment of links; the ring of the site has the first
+TAG_BITS = 32  # of a tag: which link of a life it is of; the life stands above them
+TAG_MAX = (1 << 64) - 1
 
 
 @dataclass(slots=True)
@@ -49,7 +51,7 @@ class Neighbours:
         self._cluster = cluster
         self._addresses = dict(addresses)
         self._known: dict[ProcessId, Neighbour] = {}
-        self._tag = 0
+        self._tag = incarnation_of(me) << TAG_BITS & TAG_MAX  # another life's packets must not fit a link of this one
         self._offers: dict[NodeId, int] = {}  # tags that strangers at these nodes were greeted with
         self._greet_at = Instant(0)
         self.representative: ProcessId | None = None  # of the own ring
@@ -124,7 +126,8 @@ class Neighbours:
             return self._refer(peer)
         known = self._known.get(peer) or self._begin(peer)
         is_over = greeting.mine <= known.dead and greeting.yours != known.mine
-        if is_over or greeting.mine < known.theirs:
+        is_strange = greeting.yours not in (0, known.mine)  # for an earlier life of this process, or an earlier link
+        if is_over or is_strange or greeting.mine < known.theirs:
             return self._hello(peer, known)  # it does not know yet that the old link is over
         if greeting.mine > known.theirs:
             if known.is_up:  # otherwise nothing was sent under the own tag: it stays, or greetings would never end

@@ -107,7 +107,7 @@ class Speaker:
         self._past.append(digest_of(self._view))
         self._view = view.id
         self._trees = trees_of(len(view.fragments), view.proposal.edges)
-        self._owing = Owing(self._config, self._tape.order.base)
+        self._owing = Owing(self._config, self._tape.order.base, len(view.members))
         self._brought.clear()
         early, self._early = self._early, deque()
         for frame, data in early:
