@@ -130,6 +130,7 @@ class Occurrence(Enum):
     SITES_ATTEMPT_REPLACED = "attempt replaced by a higher one"
     SITES_LINK_FAILED = "link between sites failed"
     SITES_UPDATE = "update sent"
+    SITES_FORGIVEN = "silence of other sites forgiven after a pause of this process"
 
     # Where places are owned
     PLACES_URGENT = "places given up because others wait"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.order.links.config import FAR, LinkConfig
+from ordercast.order.links.rate import rate_from
 
 FRAGMENTS_MAX = 64
 
@@ -26,6 +27,7 @@ class SitesConfig:
     stuck_ns: int = 10 * SECOND  # a site whose promise stands still while others wait is left out
 
     window: int = 16 << 20  # bytes of all daemons that not everybody is known to have
+    rate: str = "fair"  # at which packets leave on a link: as its part beside others, or fixed, as in "30mbit"
     links: LinkConfig = FAR
 
     def validate(self) -> None:
@@ -41,6 +43,10 @@ class SitesConfig:
             (self.stuck_ns > self.attempt_ns, "stuck_ns must be more than attempt_ns"),
         ]
         problems += [text for holds, text in rules if not holds]
+        try:
+            rate_from(self.rate)
+        except UsageError as error:
+            problems.append(str(error))
         if problems:
             raise UsageError("; ".join(problems))
         self.links.validate()

@@ -55,6 +55,10 @@ class Convener:
         self._held[representative] = Instant(now + (self._config.hold_down_ns << times))
         self.held_down += 1
 
+    def forgive(self, now: Instant) -> None:
+        """Give an attempt its time anew: this process itself did nothing for a while."""
+        self._proposed_at = now
+
     def look(self, round_trip: int, now: Instant) -> WideProposal | None:
         """Return what to propose now; `deadline` tells when to look again."""
         self._held = {one: until for one, until in self._held.items() if until > now}

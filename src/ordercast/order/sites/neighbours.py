@@ -14,6 +14,7 @@ from ordercast.model.effects import Effect, Endpoint, Unicast
 from ordercast.model.errors import WireError
 from ordercast.model.ids import MILLISECOND, Attachment, Instant, NodeId, ProcessId, incarnation_of, node_of
 from ordercast.order.links.link import Link, LinkFailure, Tags
+from ordercast.order.links.rate import regulator_from
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import RecordLink
 from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, encode_greeting
@@ -83,6 +84,11 @@ class Neighbours:
     def links(self) -> Iterable[Link]:
         return (known.link for known in self._known.values() if known.link is not None)
 
+    def forgive(self, now: Instant) -> None:
+        """Blame nobody for silence: this process itself did nothing for a while."""
+        for link in self.links():
+            link.forgive(now)
+
     # Whether to speak
 
     def represent(self, representative: ProcessId | None, now: Instant) -> list[Effect]:
@@ -134,7 +140,8 @@ class Neighbours:
                 self._end(peer, known, LinkFailure.REPLACED)
             known.theirs = greeting.mine
             tags = Tags(known.mine, known.theirs)
-            known.link = Link(self._config.links, self._cluster, self._me, peer, tags, now)
+            regulator = regulator_from(self._config.rate, self._config.links)
+            known.link = Link(self._config.links, self._cluster, self._me, peer, tags, now, regulator)
         if greeting.yours != known.mine:
             return self._hello(peer, known)
         assert known.link is not None

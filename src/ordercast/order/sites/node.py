@@ -228,6 +228,7 @@ class SitesNode:
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         if not self.tape.is_begun:
             return []  # the ring that has begun waits, alone
+        self._notice_pause(now)
         effects = self._taken(self._inner.receive(packets, now), now)
         for packet in packets:
             if packet.attachment == WIDE:
@@ -257,6 +258,7 @@ class SitesNode:
         return self._taken(self._inner.enlist(roster, now), now) + self._go_on(now)
 
     def wake(self, now: Instant) -> list[Effect]:
+        self._notice_pause(now)
         effects = self._storage.wake(self.process, now)
         return effects + self._taken(self._inner.wake(now), now) + self._go_on(now)
 
@@ -341,6 +343,12 @@ class SitesNode:
                 break
             effects += self._submit(now)
         return effects + self._leave_if_done(now) + self._notes() + self._offer_room()
+
+    def _notice_pause(self, now: Instant) -> None:
+        """A timer of links is so late that this process must have been paused."""
+        due = self.speaker.next_deadline if self.tape.is_begun else None
+        if due is not None and now - due > self._config.pause_ns:
+            self.speaker.forgive(now)
 
     def _begin(self, now: Instant) -> list[Effect]:
         """Begin alone, when the ring has and the number of the view is stored."""

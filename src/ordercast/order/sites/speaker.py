@@ -85,6 +85,8 @@ class Speaker:
             self._records.clear()
             self._early.clear()
             self._told = None
+        if self.is_open and not was_open:
+            self._tell_at, self._convener.deadline = now, NEVER
         return effects
 
     def after_entry(self, now: Instant) -> None:
@@ -251,6 +253,13 @@ class Speaker:
             self.entries.append((stamp >> SLOT_BITS, data))
 
     # Time
+
+    def forgive(self, now: Instant) -> None:
+        """This process was paused: what others failed to say meanwhile is not their fault."""
+        self._neighbours.forgive(now)
+        self._records.forgive(now)
+        self._convener.forgive(now)
+        self.occurred[Occurrence.SITES_FORGIVEN] += 1
 
     def step(self, now: Instant) -> list[Effect]:
         """Do what is due, and return what leaves."""

@@ -41,6 +41,10 @@ class Records:
             del self._records[process]
         return bool(old)
 
+    def forgive(self, now: Instant) -> None:
+        """Take no record for old: this process itself did nothing for a while."""
+        self._records = {one: (record, now) for one, (record, _) in self._records.items()}
+
     def clear(self) -> None:
         self._records.clear()
 
