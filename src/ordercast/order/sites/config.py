@@ -23,6 +23,7 @@ class SitesConfig:
     gather_ns: int = 100 * MILLISECOND  # who is in reach must not have changed for so long before a view is proposed
     attempt_ns: int = 1 * SECOND  # a proposed view must be installed by then, and eight times the widest round trip
     hold_down_ns: int = 1 * SECOND  # a fragment that was given up waits, twice as long each time
+    better_ns: int = 10 * SECOND  # links that would cost less must have done so for so long before they are used
     record_ns: int = 5 * SECOND  # a record that nobody renews is forgotten
     stuck_ns: int = 10 * SECOND  # a site whose promise stands still while others wait is left out
 
@@ -34,7 +35,7 @@ class SitesConfig:
         """Every key and every relation; all that is wrong is said at once."""
         positive = (
             *("lazy_ns", "lazy_bytes", "hello_ns", "gather_ns", "attempt_ns"),
-            *("hold_down_ns", "record_ns", "stuck_ns", "window"),
+            *("hold_down_ns", "better_ns", "record_ns", "stuck_ns", "window"),
         )
         problems = [f"{name} must be at least 1" for name in positive if getattr(self, name) < 1]
         rules = [

@@ -22,7 +22,6 @@ VIEW_REASONS = (
     ChangeReason.SITE_HEARD,
     ChangeReason.SITE_LOST,
     ChangeReason.SITE_RING_CHANGED,
-    ChangeReason.LINK_LOST,
     ChangeReason.ATTEMPT_LOST,
 )
 REASONS = ring.REASONS
