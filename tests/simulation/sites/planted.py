@@ -293,6 +293,7 @@ SELDOM = (
     PlantedFault("ties by arrival", _ties, ANY_ORDER),
     PlantedFault("no line", _no_line, ANY_ORDER),
     PlantedFault("lines frozen", _frozen, ANY_ORDER),
+    PlantedFault("no commits", _no_commits, frozenset({Promise.SAFE_DELIVERY})),
     PlantedFault("commits not reset", _kept_commits, ANY_ORDER),
     PlantedFault("another attempt counted", _other_attempt, ANY_ORDER),
     PlantedFault("unequal trees", _unequal_trees, ANY_ORDER),
@@ -312,7 +313,6 @@ FAULTS = (
     PlantedFault("void lost", _void_lost, frozenset({Promise.SELF_DELIVERY})),
     PlantedFault("void sent twice", _sent_twice, frozenset({Promise.NO_DUPLICATES})),
     PlantedFault("own signal", _own_signal, frozenset({Promise.VIRTUAL_SYNCHRONY})),
-    PlantedFault("no commits", _no_commits, frozenset({Promise.SAFE_DELIVERY})),
     PlantedFault("installed before all are ready", _hasty, frozenset({Promise.SAFE_DELIVERY})),
 )
 

@@ -31,7 +31,9 @@ BOUNDS = {
 
 def run(sites: int, senders: int, service: Service) -> Result:
     rates = tuple(Rate(node, 20, is_poisson=True, start_ns=BEGINS, end_ns=ENDS) for node in range(senders))
-    options = apart(sites, 1, messages=0, rates=rates, services=(service,), size_max=64, fault_time_ns=900 * MILLISECOND)
+    options = apart(
+        sites, 1, messages=0, rates=rates, services=(service,), size_max=64, fault_time_ns=900 * MILLISECOND
+    )
     result = simulate(options, 1, keep_events=True)
     assert result.is_valid, result.verdict.sentence
     begun = [
@@ -48,7 +50,11 @@ def slowest(result: Result) -> int:
     events = result.events
     sent = {one.message: event.at for event in events if isinstance(event, Submitted) for one in event.messages}
     return max(
-        event.at - sent[one.message] for event in events if isinstance(event, DeliveredBatch) for one in event.messages
+        event.at - sent[one.message]
+        for event in events
+        if isinstance(event, DeliveredBatch)
+        for one in event.messages
+        if one.message is not None
     )
 
 

@@ -75,6 +75,16 @@ def test_commits_end_with_an_installation() -> None:
     assert tape.order.commits == {A}
 
 
+def test_commits_are_kept_of_those_who_do_not_come_along() -> None:
+    tape = alone()
+    tape.order.commits |= {B}
+    tape.take(encode(ProposeFrame(proposal(8))), A, 1, 300, Where.REGULAR)
+    (said,) = tape.entries
+    tape.take(said, A, 2, 301, Where.REGULAR)
+    assert tape.attempt is not None and tape.attempt.plan is not None
+    assert tape.attempt.plan.companions == (A,) and tape.attempt.plan.commits == {A, B}
+
+
 def test_a_state_counts_for_its_own_attempt_alone() -> None:
     tape = alone()
     tape.take(encode(ProposeFrame(proposal(8))), A, 1, 300, Where.REGULAR)
@@ -123,7 +133,7 @@ def spreading_at(me: ProcessId, edges: tuple[SiteEdge, ...]) -> tuple[Spreading,
 def test_everybody_has_the_same_trees() -> None:
     assert len({spreading_at(one, EDGE)[0].trees for one in (A, B, C)}) == 1
     square = tuple(SiteEdge(low, high, 1, 1, (1, 1)) for low, high in ((0, 1), (0, 2), (1, 3), (2, 3)))
-    assert len({spreading.trees_of(4, square) for _ in range(3)}) == 1
+    assert len({vars(spreading)["trees_of"](4, square) for _ in range(3)}) == 1
 
 
 def frame(stamp: int, previous: int) -> UnitFrame:
