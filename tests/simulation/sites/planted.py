@@ -278,7 +278,7 @@ def _no_vector(patch: pytest.MonkeyPatch) -> None:
 
 
 def _stale_behind(patch: pytest.MonkeyPatch) -> None:
-    """Of two updates the one that comes last says who is behind."""
+    """The update that comes last says who is behind."""
     right = Tape._take_update
 
     def take_update(self: Tape, frame: UpdateFrame) -> None:

@@ -23,7 +23,7 @@ from ordercast.order.sites.views import SiteEdge
 KEPT_MAX = 4096  # frames that are kept before those are let go that everybody has
 HAD_MAX = 1024  # stamps of a stream in a VECTOR
 
-Parents = dict[int, tuple[int, tuple[int, int]]]  # by source: the parent, and the epoch of the link to it
+LinkedParents = dict[int, tuple[int, tuple[int, int]]]  # by source: the parent, and the epoch of the link to it
 
 
 class Spreading:
@@ -107,7 +107,7 @@ class Spreading:
                 fresh.setdefault(parent[0], []).append(source)
         return [(self._process(parent), self._vector(sources)) for parent, sources in sorted(fresh.items())]
 
-    def _parents(self) -> Parents:
+    def _parents(self) -> LinkedParents:
         me, parents = self.order.rank, {}
         tags = {frozenset((edge.low, edge.high)): edge.tags for edge in self.edges}
         for source, tree in enumerate(self.trees):
