@@ -32,6 +32,7 @@ from ordercast.model.service import Service
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, EngineStats, Membership, granted
 from ordercast.order.layered import InnerRing
 from ordercast.order.membership.frame import SENDER_MAX
+from ordercast.order.membership.stats import RingStats
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
@@ -41,6 +42,7 @@ from ordercast.order.sites.codec import UNIT_HEAD_SIZE, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import BehindFrame
 from ordercast.order.sites.neighbours import WIDE, Neighbours
+from ordercast.order.sites.observed import SitesSeen, sites_seen
 from ordercast.order.sites.outbox import Queued, WideOutbox
 from ordercast.order.sites.promised import EARLY, PROMISED, SERVICES
 from ordercast.order.sites.speaker import Speaker
@@ -52,6 +54,7 @@ from ordercast.order.traffic import Traffic
 from ordercast.wire.head import cluster_id_from
 
 ENGINE = "sites"
+SITE = "site"  # begins the keys in stable storage that are the ring's
 HELPINGS = 2  # visits of the token that the ring is given messages for
 _OF_STORAGE = (AlarmKind.WITHOUT_STORAGE, AlarmKind.STORAGE_REPAIRED)
 
@@ -77,7 +80,7 @@ class SitesNode:
         self._ring = RingNode(
             node, own, verbose=verbose, beneath=domain.beneath, other_engines=other_engines, settles=True, stamps=True
         )
-        self._inner = InnerRing(domain.over_networks(self._ring), MAIN, "site", self._ring)
+        self._inner = InnerRing(domain.over_networks(self._ring), MAIN, SITE, self._ring)
         self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY)
         self._outbox = WideOutbox(config.whole_size_max - UNIT_HEAD_SIZE - 1)
         self._storage = WideStorage(config.storage_patience_ns)
@@ -140,6 +143,24 @@ class SitesNode:
     @property
     def roster(self) -> Roster | None:
         return self._ring.roster
+
+    def observed(self) -> SitesSeen | None:
+        """Return what is to be seen from outside; None before the first view."""
+        if not self.tape.is_begun:
+            return None
+        neighbours = self.speaker.neighbours
+        failures = tuple((peer, why.value) for peer, why in sorted(neighbours.why.items()))
+        return sites_seen(self.tape, neighbours.seen(), failures)
+
+    @property
+    def ring_stats(self) -> RingStats:
+        """What the ring of the site has counted."""
+        return self._ring.stats
+
+    @property
+    def ring_configuration(self) -> Membership:
+        """The configuration of the site's ring."""
+        return self._ring.configuration
 
     def roster_differences(self, now: Instant) -> list[str]:
         return self._ring.roster_differences(now)
