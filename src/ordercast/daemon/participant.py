@@ -258,8 +258,10 @@ class Participant(ABC):
         return config if config.name else replace(config, name=config.me().name)
 
     def _close_sockets(self) -> None:
-        for sockets in (*self.networks, *([self.wide] if self.wide is not None else [])):
+        for sockets in self.networks:
             sockets.close()
+        if self.wide is not None:
+            self.wide.close()
 
     @property
     def sockets(self) -> Sockets:

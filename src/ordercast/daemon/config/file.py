@@ -157,7 +157,8 @@ def read_cluster(path: Path) -> ClusterFile:
         **values["inbox"],
     )
     is_sound = not any(
-        problem.startswith(("network", "ring", "nodes", "redundancy", "copies", "adaptive", "sites", "links", "engine")) for problem in problems
+        problem.startswith(("network", "ring", "nodes", "redundancy", "copies", "adaptive", "sites", "links", "engine"))
+        for problem in problems
     )
     problems += clashes(config, is_sound=is_sound)
     if peers and is_sound:

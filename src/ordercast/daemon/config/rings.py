@@ -1,4 +1,4 @@
-"""Several rings or sites in a configuration file: their tables, who is on which, and what a person should know of them."""
+"""Several rings or sites in a configuration file: their tables, who is on which, and what a person should know."""
 
 from __future__ import annotations
 

@@ -45,9 +45,7 @@ class BurstSender:
             return False
         return bool(lanes)
 
-    def send(
-        self, bursts: Sequence[Burst], targets: Sequence[SocketAddress | None], counters: SocketCounters
-    ) -> None:
+    def send(self, bursts: Sequence[Burst], targets: Sequence[SocketAddress | None], counters: SocketCounters) -> None:
         """Send them to each target, in order; None is whom the socket is connected to."""
         for pieces, size in segmented(bursts, SEGMENTS_MAX) if self.segmentation else singles(bursts):
             for target in targets:

@@ -64,7 +64,9 @@ class LinkStreams:
 
     async def _serve(self, receive: Receive) -> None:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: _Incoming(self._incoming, receive, self._attachment), sock=self._listener)
+        server = await loop.create_server(
+            lambda: _Incoming(self._incoming, receive, self._attachment), sock=self._listener
+        )
         async with server:
             await server.serve_forever()
 

@@ -33,6 +33,7 @@ class WideSockets:
         self.attachment = attachment
         self.transport = Transport.UNICAST
         self._opened: list[socket.socket] = []
+        self.streams: LinkStreams | None = None
         me, network = config.me(), config.attachments[0].network
         place = me.wide_place
         self.address = place.address if is_own_address(place.address) else me.address
@@ -52,7 +53,8 @@ class WideSockets:
             for one in self._opened:
                 ask_for_buffers(one, network.buffer_size)
             self._bursts = BurstSender(sender, (self.link,) if network.segmentation else ())
-            self.streams = LinkStreams(self.address, place.listen_port, attachment) if by_tcp else None
+            if by_tcp:
+                self.streams = LinkStreams(self.address, place.listen_port, attachment)
         except BaseException:
             self.close()
             raise
@@ -78,5 +80,5 @@ class WideSockets:
     def close(self) -> None:
         for opened in self._opened:
             opened.close()
-        if getattr(self, "streams", None) is not None:
+        if self.streams is not None:
             self.streams.close()

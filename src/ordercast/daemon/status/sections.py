@@ -12,7 +12,6 @@ from typing import Any
 from ordercast.daemon.status.rings_section import RingsSection, SectionSource, TokenStatus, rings_section
 from ordercast.daemon.status.sites_section import SitesSection, sites_section
 from ordercast.daemon.status.slots_section import SlotsSection, slots_section
-from ordercast.order.catalogue import LIVE
 from ordercast.order.membership.stats import RingStats
 
 
@@ -41,10 +40,9 @@ def _ring(node: SectionSource) -> RingSection:
 
 
 Section = RingSection | RingsSection | SlotsSection | SitesSection
-_SECTIONS: Mapping[str, Callable[[SectionSource], Section]] = {
+SECTIONS: Mapping[str, Callable[[SectionSource], Section]] = {
     "ring": _ring,
     "gateways": rings_section,
     "adaptive": slots_section,
     "sites": sites_section,
 }
-SECTIONS = {name: _SECTIONS[name] for name in LIVE}

@@ -67,7 +67,7 @@ class SitesSection:
     representative: str  # who does
     sites: tuple[SiteStatus, ...]  # of the view, by rank
     links: tuple[SiteLinkStatus, ...]  # of this node, if it represents its site
-    failed: dict[str, str]  # why links failed last, by the node at the other end
+    failed: dict[str, str]  # why links failed last, by the site at the other end
     trees: dict[str, dict[str, str]]  # of each site: from whom another gets what it sends
     attempt: tuple[str, ...] | None  # sites whose word a new view waits for; none: none is attempted
     waiting: SitesWaitStatus | None
@@ -81,9 +81,10 @@ class SitesSection:
         for site in self.sites:
             if site.is_behind:
                 yield f"nobody sends, for an application in {site.name} does not take its deliveries"
-        for link in self.links:
-            if link.state != "up":
-                yield f"the link to {link.peer} in {link.site} is not up: see whether it runs and can be reached"
+        here = {site.name for site in self.sites} | {link.site for link in self.links if link.state == "up"}
+        for name, why in self.failed.items():
+            if name not in here:
+                yield f"the link to {name} failed, for {why}: see whether its daemons run and can be reached"
         if silence := self.token.silence(self.members):
             yield f"{self.site}: {silence}"
 
@@ -114,7 +115,7 @@ class _Told:
             representative=node.name_of(ring.representative),
             sites=tuple(self._sites()),
             links=() if seen is None else tuple(map(self._link, seen.links)),
-            failed={} if seen is None else {node.name_of(peer): why for peer, why in seen.failures},
+            failed={} if seen is None else {self._site_of(peer): why for peer, why in seen.failures},
             trees=self._trees(),
             attempt=None if seen is None or seen.attempt is None else tuple(map(self._site_of, seen.attempt)),
             waiting=self._waiting(),

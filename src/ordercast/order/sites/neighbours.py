@@ -16,8 +16,8 @@ from ordercast.model.ids import MILLISECOND, Attachment, Instant, NodeId, Proces
 from ordercast.order.links.link import Link, LinkFailure, Tags
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import RecordLink
-from ordercast.order.sites.observed import LinkSeen
 from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, encode_greeting
+from ordercast.order.sites.observed import LinkSeen
 from ordercast.wire.head import kind_of, transmitter_of
 
 WHY_MAX = 256  # failures that are remembered

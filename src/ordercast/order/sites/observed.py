@@ -89,7 +89,9 @@ def _waiting(order: WideOrder) -> WideWait | None:
             lowest = first
     if lowest is None:
         return None
-    late = [rank for rank, stream in enumerate(order.streams) if rank != lowest.rank and stream.lane.bound < lowest.place]
+    late = [
+        rank for rank, stream in enumerate(order.streams) if rank != lowest.rank and stream.lane.bound < lowest.place
+    ]
     is_safe = lowest.delivery_class is DeliveryClass.SAFE
     if is_safe:
         late += [rank for rank, aru in enumerate(order.arus) if aru <= lowest.stamp and rank not in late]
