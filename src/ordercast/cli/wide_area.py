@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 from ordercast.cli.circle import FIRST_GROUP, Placed
 from ordercast.daemon.config.node import LOCAL_NODES_MAX
@@ -117,8 +117,7 @@ class _Passing(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.DatagramTransport)
-        self._transport = transport
+        self._transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, address: object) -> None:
         if self._area.is_cut(data, self._port.node):

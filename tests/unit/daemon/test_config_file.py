@@ -85,8 +85,8 @@ def test_the_engine_is_chosen_at_the_top(file: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ('"star"', "there is no engine 'star'; daemons can run: ring, adaptive, gateways"),
-        ('"sequencer"', "'sequencer' runs in the simulator alone; daemons can run: ring, adaptive, gateways"),
+        ('"star"', "there is no engine 'star'; daemons can run: ring, adaptive, gateways, sites"),
+        ('"sequencer"', "'sequencer' runs in the simulator alone; daemons can run: ring, adaptive, gateways, sites"),
         ("7", "7 is not a text: write it in quotes"),
     ],
 )
