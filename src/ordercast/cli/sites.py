@@ -21,7 +21,7 @@ from ordercast.daemon.config.node import LOOPBACK
 from ordercast.daemon.config.plan import host_and_port
 from ordercast.model.errors import UsageError
 from ordercast.model.quantities import duration_text, size_text
-from ordercast.order.sites.node import ENGINE
+from ordercast.order.sites.promised import ENGINE
 
 EXAMPLE = "Example: ordercast sites :4791"
 EXPLAIN = "Example: ordercast sites explain 10.0.0.1:4790"

@@ -27,7 +27,7 @@ from ordercast.daemon.config.node import LOCAL_NODES_MAX, PORT
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT, live_entry_of
 from ordercast.order.gateways.node import ENGINE as GATEWAYS
-from ordercast.order.sites.node import ENGINE as SITES
+from ordercast.order.sites.promised import ENGINE as SITES
 
 EXAMPLE = "Example: ordercast up -n 5"
 COUNT, EACH = 3, 2  # daemons; and of each of several rings

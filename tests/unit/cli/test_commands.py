@@ -83,7 +83,7 @@ def test_version_and_help(call: Call) -> None:
         (["swarm", "--seeds", "1", "--topology", "line"], "the engine 'ring' has no network of rings"),
         (["sim", "--engine", "sequencer", "--loss", "1%"], "never change and nothing is repaired: leave out loss"),
         (["swarm", "--seeds", "1", "--engine", "sequencer", "--groups"], "leave out the option"),
-        (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring, adaptive, gateways, sites"),
+        (["up", "--engine", "sequencer"], "in the simulator alone; daemons can run: ring, adaptive, gateways, sites"),
         (["daemon", "--engine", "star"], "daemons can run: ring, adaptive, gateways, sites"),
         (["sim", "--service", "unreliable"], "there is no service 'unreliable'"),
         (["sim", "--sizes", "1..5"], "at least 20 bytes"),

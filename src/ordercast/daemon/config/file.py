@@ -49,7 +49,7 @@ from ordercast.order.catalogue import DEFAULT, ENGINES
 from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.gateways.node import ENGINE as GATEWAYS
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.sites.node import ENGINE as WIDE
+from ordercast.order.sites.promised import ENGINE as WIDE
 
 STATUS_PORT = 4790
 FILE_SIZE_MAX = 1 << 20

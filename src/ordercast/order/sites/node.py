@@ -44,7 +44,7 @@ from ordercast.order.sites.frames import BehindFrame
 from ordercast.order.sites.neighbours import WIDE, Neighbours
 from ordercast.order.sites.observed import SitesSeen, sites_seen
 from ordercast.order.sites.outbox import Queued, WideOutbox
-from ordercast.order.sites.promised import EARLY, PROMISED, SERVICES
+from ordercast.order.sites.promised import EARLY, ENGINE, PROMISED, SERVICES, SITE
 from ordercast.order.sites.speaker import Speaker
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
@@ -53,8 +53,6 @@ from ordercast.order.sites.views import SLOT_BITS, Fragment
 from ordercast.order.traffic import Traffic
 from ordercast.wire.head import cluster_id_from
 
-ENGINE = "sites"
-SITE = "site"  # begins the keys in stable storage that are the ring's
 HELPINGS = 2  # visits of the token that the ring is given messages for
 _OF_STORAGE = (AlarmKind.WITHOUT_STORAGE, AlarmKind.STORAGE_REPAIRED)
 
