@@ -127,7 +127,7 @@ def read_cluster(path: Path) -> ClusterFile:
     problems: list[str] = []
     tables = {name: _table(document, name, problems) for name in (*TABLES, NODES)}
     cluster = _cluster(document, problems)
-    sites = site_tables(document, tables)
+    sites = site_tables(tables)
     has_sites = bool(sites)
     values = {name: read_table(tables[name], keys, f"{name}.", problems) for name, keys in TABLES.items()}
     networks = several_networks(document, values["network"], problems)

@@ -17,10 +17,8 @@ from ordercast.daemon.config.node import Peer, RingDomain, SiteLink, WidePlace
 from ordercast.daemon.config.rings import Legs
 from ordercast.order.sites.config import SitesConfig
 
-Document = Mapping[str, Any]
 
-
-def site_tables(document: Document, tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def site_tables(tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the tables of sites, as [sites] alone would have them; `tables` keeps the settings of the engine. Nothing
     where there are none."""
     table = tables.get(SITES, {}) if SITES in TABLES else {}
@@ -36,7 +34,7 @@ def site_settings(values: dict[str, Any]) -> SitesConfig:
     return settings if silence is None else replace(settings, links=replace(settings.links, silence_ns=silence))
 
 
-def site_links(document: Document, sites: Sequence[str], problems: list[str]) -> tuple[SiteLink, ...]:
+def site_links(document: Mapping[str, Any], sites: Sequence[str], problems: list[str]) -> tuple[SiteLink, ...]:
     """Return which sites are joined; every two, where nothing is said of it."""
     tables = document.get(LINKS)
     if tables is None or SITES not in TABLES:
@@ -55,7 +53,7 @@ def site_links(document: Document, sites: Sequence[str], problems: list[str]) ->
     return tuple(links.values())
 
 
-def _link(table: Document, sites: Sequence[str], path: str, problems: list[str]) -> SiteLink | None:
+def _link(table: Mapping[str, Any], sites: Sequence[str], path: str, problems: list[str]) -> SiteLink | None:
     values = read_table(table, LINK, path, problems)
     if "between" not in table:
         problems.append(f'{path}between is missing: name the two sites, such as between = ["east", "west"]')
@@ -68,7 +66,7 @@ def _link(table: Document, sites: Sequence[str], path: str, problems: list[str])
     return None if unknown or not ends else SiteLink(*ends, **values)
 
 
-def site_legs(values: Document, domains: Sequence[RingDomain], path: str, problems: list[str]) -> Legs:
+def site_legs(values: Mapping[str, Any], domains: Sequence[RingDomain], path: str, problems: list[str]) -> Legs:
     """Return where a node receives in its site; nothing when that is not said soundly."""
     name, by_name = values.get("site", ""), {domain.name: domain for domain in domains}
     domain = by_name.get(name)
@@ -83,7 +81,7 @@ def site_legs(values: Document, domains: Sequence[RingDomain], path: str, proble
     return [(name, places)] if places else []
 
 
-def wide_place(peer: Peer, values: Document) -> WidePlace:
+def wide_place(peer: Peer, values: Mapping[str, Any]) -> WidePlace:
     """Return where other sites reach a node: at its address here, where nothing else is said."""
     listen_port = values.get("link_port", peer.link_port)
     return WidePlace(values.get("wide", peer.address), values.get("wide_port", listen_port), listen_port)
