@@ -39,6 +39,7 @@ class LinkStreams:
         self._incoming: set[asyncio.BaseTransport] = set()
         self._outgoing: dict[SocketAddress, asyncio.WriteTransport] = {}
         self._tasks: dict[SocketAddress | None, asyncio.Task[None]] = {}
+        self._server: asyncio.Server | None = None
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -58,17 +59,16 @@ class LinkStreams:
         for transport in (*self._incoming, *self._outgoing.values()):
             with suppress(RuntimeError):  # the loop has ended
                 transport.close()
+        if self._server is not None:
+            self._server.close()
         self._listener.close()
 
     # What comes
 
     async def _serve(self, receive: Receive) -> None:
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(
+        self._server = await asyncio.get_running_loop().create_server(
             lambda: _Incoming(self._incoming, receive, self._attachment), sock=self._listener
         )
-        async with server:
-            await server.serve_forever()
 
     # What leaves
 
