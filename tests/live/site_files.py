@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
-from tests.live.ring_files import QUICK
 from tests.ports import free_ports
 
 _NUMBERS = count(1)
@@ -22,9 +21,10 @@ def site_file(
     wide: Mapping[str, tuple[int, int]] = {},
 ) -> Path:
     """Write a file in which sites have these nodes, and return where it is. `links`: lines of tables [[links]]; `wide`:
-    at which port of 127.0.0.1 others reach a node, and where it listens; `more`: lines before the first table."""
+    at which port of 127.0.0.1 others reach a node, and where it listens; `more`: lines before the first table. Timers
+    are the usual ones: a busy machine is not a fault."""
     port, cluster = free_ports(), f"sites {os.getpid()} {next(_NUMBERS)}"
-    lines = [f'cluster = "{cluster}"\nengine = "sites"', more, QUICK, '[clients]\nfolder = "."']
+    lines = [f'cluster = "{cluster}"\nengine = "sites"', more, '[clients]\nfolder = "."']
     node = 0
     for number, (site, names) in enumerate(sites.items(), 1):
         lines.append(f'[sites.{site}]\nid = {number}\nport = {port}\ngroup = "239.192.79.{70 + number}"')

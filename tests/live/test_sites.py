@@ -32,7 +32,6 @@ from tests.ports import free_ports
 pytestmark = pytest.mark.skipif(not ENGINES["sites"].is_live, reason="daemons do not run the engine yet")
 
 THREE = {"east": ("a", "b"), "west": ("c", "d"), "south": ("e",)}
-QUICK = '[sites]\nlink_loss = "1s"'
 
 
 class Watched:
@@ -110,7 +109,7 @@ async def test_a_daemon_is_killed_and_a_link_is_cut_and_mended(tmp_path: Path) -
     first = free_ports()
     ports = {name: WidePort(NodeId(node), first + 2 * node, first + 2 * node + 1) for node, name in enumerate("acd", 1)}
     wide = {name: (port.reached, port.listens) for name, port in ports.items()}
-    file = site_file(tmp_path, {"east": ("a",), "west": ("c", "d")}, wide=wide, more=QUICK)
+    file = site_file(tmp_path, {"east": ("a",), "west": ("c", "d")}, wide=wide)
     trace = TraceConfig(TraceLevel.FULL, tmp_path / "traces")
     async with AsyncExitStack() as stack:
         area = await stack.enter_async_context(WideArea(ports.values(), 5 * MILLISECOND))
