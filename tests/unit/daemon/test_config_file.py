@@ -35,6 +35,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.catalogue import LIVE
 from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.ring.config import RingConfig
 
@@ -86,8 +87,8 @@ def test_the_engine_is_chosen_at_the_top(file: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ('"star"', "there is no engine 'star'; daemons can run: ring, adaptive, gateways, sites"),
-        ('"sequencer"', "'sequencer' runs in the simulator alone; daemons can run: ring, adaptive, gateways, sites"),
+        ('"star"', f"there is no engine 'star'; daemons can run: {', '.join(LIVE)}"),
+        ('"sequencer"', f"'sequencer' runs in the simulator alone; daemons can run: {', '.join(LIVE)}"),
         ("7", "7 is not a text: write it in quotes"),
     ],
 )
