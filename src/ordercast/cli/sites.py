@@ -20,7 +20,8 @@ from ordercast.daemon.config.file import STATUS_PORT
 from ordercast.daemon.config.node import LOOPBACK
 from ordercast.daemon.config.plan import host_and_port
 from ordercast.model.errors import UsageError
-from ordercast.model.quantities import duration_text, size_text
+from ordercast.model.ids import MILLISECOND
+from ordercast.model.quantities import size_text
 from ordercast.order.sites.promised import ENGINE
 
 EXAMPLE = "Example: ordercast sites :4791"
@@ -180,7 +181,7 @@ def _links_table(section: Document) -> RenderableType:
             link["site"],
             link["peer"],
             Text(link["state"], "" if link["state"] == "up" else "yellow"),
-            duration_text(link["round_trip_ns"]) if link["round_trip_ns"] else "?",
+            f"{link['round_trip_ns'] / MILLISECOND:.1f} ms" if link["round_trip_ns"] else "?",
             f"{link['loss']:.1%}",
             f"{link['rate'] / 1e6:.1f} Mbit/s" if link["rate"] else "free",
             size_text(link["queue_size"]),
