@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -20,6 +21,7 @@ from random import Random
 from typing import Any
 
 from ordercast.api.raw import RawNode
+from ordercast.cli.topology_text import explained
 from ordercast.daemon.config.node import (
     LINK_OFFSET,
     MIB,
@@ -35,6 +37,7 @@ from ordercast.daemon.config.node import (
     WidePlace,
 )
 from ordercast.daemon.participant import NodeFailed, Participant
+from ordercast.daemon.status.rings_section import rings_section
 from ordercast.model.effects import Alarm, Deliver, Install
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
@@ -42,6 +45,7 @@ from ordercast.model.roster import Place, Roster
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.links.config import FAR
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites.config import SitesConfig
@@ -175,6 +179,19 @@ class ToldNode(Telling, RawNode):
     pass
 
 
+def resident_mib() -> float:
+    """Return the memory that this process holds now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / MIB
+
+
+def _network_report(node: RawNode) -> dict[str, Any]:
+    """Return who asks all to stop in a network of rings, and what a person is told; nothing of other engines."""
+    if not isinstance(node.engine, GatewayNode):
+        return {}
+    section = asdict(rings_section(node))
+    return {"holds": [hold["process"] for hold in section["holds"]], "explained": explained(section)}
+
+
 def nodes_of(processes: tuple[ProcessId, ...]) -> list[int]:
     return sorted(node_of(process) for process in processes)
 
@@ -258,6 +275,8 @@ class Worker:
             "retransmitted": node.engine.stats.packets_retransmitted,
             "segmentation": node.sockets.segmentation,
             "trace_error": node.trace_error,
+            "resident_mib": resident_mib(),
+            **_network_report(node),
         }
 
     # The application
