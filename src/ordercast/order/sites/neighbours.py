@@ -18,8 +18,10 @@ from ordercast.order.links.rate import regulator_from
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import RecordLink
 from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, encode_greeting
+from ordercast.order.sites.observed import LinkSeen
 from ordercast.wire.head import kind_of, transmitter_of
 
+WHY_MAX = 256  # failures that are remembered
 WIDE = Attachment(1)  # the attachment of links; the ring of the site has the first
 TAG_BITS = 32  # of a tag: which link of a life it is of; the life stands above them
 TAG_MAX = (1 << 64) - 1
@@ -58,6 +60,7 @@ class Neighbours:
         self.representative: ProcessId | None = None  # of the own ring
         self.failed: list[tuple[ProcessId, LinkFailure]] = []  # links that ended; whoever takes them empties it
         self.raised: list[ProcessId] = []  # links that came up, likewise
+        self.why: dict[ProcessId, LinkFailure] = {}  # links failed last, by the other process; for people
 
     @property
     def is_open(self) -> bool:
@@ -88,6 +91,13 @@ class Neighbours:
         """Blame nobody for silence: this process itself did nothing for a while."""
         for link in self.links():
             link.forgive(now)
+
+    def seen(self) -> tuple[LinkSeen, ...]:
+        """Return what is to be seen of each link."""
+        return tuple(
+            LinkSeen(peer, known.is_up, None if known.link is None else known.link.figures())
+            for peer, known in sorted(self._known.items())
+        )
 
     # Whether to speak
 
@@ -184,6 +194,9 @@ class Neighbours:
         """Be through with a link; the next one has other tags at both ends."""
         if known.is_up:
             self.failed.append((peer, why))
+            self.why[peer] = why
+            if len(self.why) > WHY_MAX:
+                del self.why[next(iter(self.why))]
         known.dead, known.theirs, known.mine = max(known.dead, known.theirs), 0, self._next_tag()
         known.link, known.is_up = None, False
 

@@ -29,6 +29,7 @@ from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, EngineStats, Membership, granted
 from ordercast.order.layered import InnerRing
+from ordercast.order.membership.stats import RingStats
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
@@ -39,8 +40,9 @@ from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.feed import RingFeed
 from ordercast.order.sites.frames import BehindFrame
 from ordercast.order.sites.neighbours import WIDE, Neighbours
+from ordercast.order.sites.observed import SitesSeen, sites_seen
 from ordercast.order.sites.outbox import WideOutbox, queued_from
-from ordercast.order.sites.promised import EARLY, PROMISED, SERVICES
+from ordercast.order.sites.promised import EARLY, ENGINE, PROMISED, SERVICES, SITE
 from ordercast.order.sites.speaker import Speaker
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
@@ -49,7 +51,6 @@ from ordercast.order.sites.views import SLOT_BITS, Fragment
 from ordercast.order.traffic import Traffic
 from ordercast.wire.head import cluster_id_from
 
-ENGINE = "sites"
 HELPINGS = 2  # visits of the token that the ring is given messages for
 _OF_STORAGE = (AlarmKind.WITHOUT_STORAGE, AlarmKind.STORAGE_REPAIRED)
 
@@ -75,7 +76,7 @@ class SitesNode:
         self._ring = RingNode(
             node, own, verbose=verbose, beneath=domain.beneath, other_engines=other_engines, settles=True, stamps=True
         )
-        self._inner = InnerRing(domain.over_networks(self._ring), MAIN, "site", self._ring)
+        self._inner = InnerRing(domain.over_networks(self._ring), MAIN, SITE, self._ring)
         self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY)
         self._outbox = WideOutbox(config.whole_size_max - UNIT_HEAD_SIZE - 1)
         self._storage = WideStorage(config.storage_patience_ns)
@@ -138,6 +139,24 @@ class SitesNode:
     @property
     def roster(self) -> Roster | None:
         return self._ring.roster
+
+    def observed(self) -> SitesSeen | None:
+        """Return what is to be seen from outside; None before the first view."""
+        if not self.tape.is_begun:
+            return None
+        neighbours = self.speaker.neighbours
+        failures = tuple((peer, why.value) for peer, why in sorted(neighbours.why.items()))
+        return sites_seen(self.tape, self.speaker.spreading.trees, neighbours.seen(), failures)
+
+    @property
+    def ring_stats(self) -> RingStats:
+        """What the ring of the site has counted."""
+        return self._ring.stats
+
+    @property
+    def ring_configuration(self) -> Membership:
+        """The configuration of the site's ring."""
+        return self._ring.configuration
 
     def roster_differences(self, now: Instant) -> list[str]:
         return self._ring.roster_differences(now)

@@ -67,6 +67,10 @@ class Speaker:
         return self._neighbours.is_open
 
     @property
+    def neighbours(self) -> Neighbours:
+        return self._neighbours
+
+    @property
     def _is_behind(self) -> bool:
         return bool(self._tape.behind_here)
 
