@@ -42,7 +42,7 @@ def test_a_stream_orders_by_number_and_knows_what_is_missing() -> None:
 def test_what_is_missing_is_asked_for_again_and_again_ever_later() -> None:
     merge, repair = make_merge(), Repair(MS, 4 * MS, 100)
     merge.take(packet(8, 2, ONE), 2)
-    repair.review(merge, NOW)
+    repair.review(merge, 0, NOW)
     assert repair.deadline() == NOW + MS and repair.due_wishes(merge, NOW) == []
     times = []
     now = NOW
@@ -54,7 +54,7 @@ def test_what_is_missing_is_asked_for_again_and_again_ever_later() -> None:
         assert Wish(0, 1, 1) in repair.due_wishes(merge, now)
     assert times == [1, 2, 4, 4]
     merge.take(packet(1, 1, ONE), 1)
-    repair.review(merge, now)
+    repair.review(merge, 0, now)
     wishes = repair.due_wishes(merge, Instant(now + 4 * MS))
     assert wishes == [Wish(2, 0, 0)]  # nothing is missing any more, but THREE's word is waited for
 
