@@ -145,6 +145,15 @@ def _measure(chosen: Sequence[Row], nodes: int, options: argparse.Namespace) -> 
             for row in chosen:
                 for engine in ENGINES:
                     row.run(engine, hosts, options.seconds)
+                    _tell(nodes, row.name, engine, row.by_engine[engine])
+
+
+def _tell(nodes: int, name: str, engine: str, figures: Figures) -> None:
+    """Print what a run brought: whoever ends a long measurement early has what came before."""
+    found = {"p50 us": figures.p50_us, "p99 us": figures.p99_us, "messages/s": figures.per_s}
+    found |= {"packets": figures.packets, "CPU us": figures.cpu_us}
+    words = [f"{what} {values[-1]:,.1f}" for what, values in found.items() if values]
+    print(f"{nodes} hosts, {name}, {engine}: {', '.join(words)}", flush=True)
 
 
 def _changes(rounds: int) -> dict[str, dict[str, list[float]]]:
