@@ -56,6 +56,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
+            _name_group(item, "spark")
+
+
+def _name_group(item: pytest.Item, group: str) -> None:
+    """Make the group the end of a test's id, where xdist looks for it. From pytest 9.2 on ids are objects, and xdist 3.8
+    sets a field that nobody reads any more: every process would start a Java of its own."""
+    if item.config.getoption("loadgroup", False) and hasattr(item, "id"):
+        object.__setattr__(item, "_id", type(item.id).parse(f"{item.nodeid}@{group}"))
 
 
 def _turn(item: pytest.Item) -> int:
