@@ -60,8 +60,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _name_group(item: pytest.Item, group: str) -> None:
-    """Make the group the end of a test's id, where xdist looks for it. From pytest 9.2 on ids are objects, and xdist 3.8
-    sets a field that nobody reads any more: every process would start a Java of its own."""
+    """Make the group the end of a test's id, where xdist looks for it. From pytest 9.2 on ids are objects, and what
+    xdist 3.8 sets is a field that nobody reads any more: every process would start a Java of its own."""
     if item.config.getoption("loadgroup", False) and hasattr(item, "id"):
         object.__setattr__(item, "_id", type(item.id).parse(f"{item.nodeid}@{group}"))
 
