@@ -16,14 +16,15 @@ from ordercast.pipeline.spark_session import missing_for_spark, open_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-settings.register_profile(
-    "ordercast",
-    max_examples=100,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+for profile, examples in ("ordercast", 60), ("thorough", 1000):  # the second: `--hypothesis-profile=thorough`
+    settings.register_profile(
+        profile,
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("ordercast")
 
 # Small data, and a Java that lives for a minute: no time for the better compiler.
