@@ -52,6 +52,8 @@ QUICK = {
     "hold_down_ns": 200 * MILLISECOND,
     "pause_ns": 150 * MILLISECOND,
 }
+# For tests that say that no view changes: who waits for a processor, on a busy machine, is not missed.
+PATIENT = {"token_loss_ns": 4_000 * MILLISECOND, "consensus_ns": 2_000 * MILLISECOND}
 
 
 class Impatient(Exception):
