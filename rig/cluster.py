@@ -38,7 +38,7 @@ from rig.programs import Program, close_pipes, tell
 from rig.switch import Link
 from rig.worker import Task
 
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0
 LOOK_S = 0.05  # between two questions, where nobody tells
 
 # Timeouts for tests that are not about the usual ones.
