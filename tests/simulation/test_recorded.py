@@ -34,7 +34,7 @@ _DIGESTS = "from tests.simulation.digests import run; print(*(run(kind, seed).di
 
 
 def test_the_same_seed_gives_the_same_history_under_another_hash_seed() -> None:
-    chosen = [(kind, swarm.seeds[number % len(swarm.seeds)]) for kind, swarm in SWARMS.items() for number in (3, 10)]
+    chosen = [(kind, swarm.seeds[3]) for kind, swarm in SWARMS.items()]
     done = subprocess.run(
         [sys.executable, "-c", _DIGESTS.format(chosen)],
         env={**os.environ, "PYTHONHASHSEED": "4242", "PYTHONPATH": os.pathsep.join(sys.path)},
