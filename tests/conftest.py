@@ -50,6 +50,9 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 # What is broken in a function is told at once; small tests come last, so that all processes end together.
 ORDER = ("unit", "pipeline", "live", "runtime", "simulation", "properties", "scenarios", "playbooks", "conformance")
 
+# Processes on a machine that may be elsewhere for a second: what fails there is run once more, and the summary says so.
+ON_REAL_TIME = ("live", "runtime")
+
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -58,6 +61,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
             _name_group(item, "spark")
+        if _folder(item) in ON_REAL_TIME:
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def _name_group(item: pytest.Item, group: str) -> None:
@@ -67,8 +72,13 @@ def _name_group(item: pytest.Item, group: str) -> None:
         object.__setattr__(item, "_id", type(item.id).parse(f"{item.nodeid}@{group}"))
 
 
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).parts[0]
+
+
+
 def _turn(item: pytest.Item) -> int:
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    folder = _folder(item)
     return ORDER.index(folder) if folder in ORDER else len(ORDER)
 
 
