@@ -76,7 +76,6 @@ def _folder(item: pytest.Item) -> str:
     return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
-
 def _turn(item: pytest.Item) -> int:
     folder = _folder(item)
     return ORDER.index(folder) if folder in ORDER else len(ORDER)
