@@ -23,7 +23,7 @@ def test_a_gateway_dies_and_a_ring_is_cut_and_nobody_else_leaves(tmp_path: Path)
     with Hosts(6, segments=TOPOLOGIES["parallel"]) as hosts, LiveCluster(hosts, tmp_path, ring=LONG) as cluster:
         cluster.start_all()
         n1, n2, n3, n4, g5, g6 = hosts
-        cluster.send(rate=100)
+        cluster.send(rate=40)
         cluster.wait_for_more(50)
         begun = {host: len(cluster.lives[host].views) for host in hosts}
         cluster.kill(g6)

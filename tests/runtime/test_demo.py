@@ -32,6 +32,7 @@ PATIENCE_S = 500.0  # a demo takes half a minute, and much longer beside all oth
 pytestmark = pytest.mark.timeout(600)
 COMMAND = ordercast_command("demo")
 EVENT = re.compile(r" *\d+\.\d{3} s  [n1234 ]{11}  \S")
+STORY = Script(steady_s=0.3, burst_messages=200, burst_commands=250)  # all that the pages show happens, in less time
 SMALL = Script(values=4, steady_s=0.1, burst_messages=100, burst_commands=100, commands_at_once=50)
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference" / "cli.md"
@@ -108,11 +109,11 @@ def test_the_demo_tells_its_story_and_is_valid(
     capsys: pytest.CaptureFixture[str],
     request: pytest.FixtureRequest,
 ) -> None:
-    """A small one; Spark judges it too, where there is Spark."""
+    """A short one; Spark judges it too, where there is Spark."""
     has_spark = missing_for_spark() is None
     if has_spark:
         request.getfixturevalue("spark")
-    monkeypatch.setattr(demo, "Script", lambda: SMALL)
+    monkeypatch.setattr(demo, "Script", lambda: STORY)
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.chdir(tmp_path)
