@@ -95,7 +95,7 @@ def test_the_command_shows_all_of_it(folder: Path, tmp_path: Path) -> None:
     process = start(folder, "--keep", "kept", JAVA_HOME=str(tmp_path))
     out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (0, ""), out[-3000:]
-    check_story(out, tmp_path / "kept")
+    check_story(out, Path("kept"), tmp_path)
     assert any(line.startswith("No verdict of Spark and no report: ") for line in out.splitlines())
     assert not (tmp_path / "kept" / "report").exists()
     assert (list(folder.iterdir()), processes_of(folder)) == ([], [])
@@ -116,17 +116,18 @@ def test_the_demo_tells_its_story_and_is_valid(
     monkeypatch.setattr(demo, "Script", lambda: STORY)
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.chdir(tmp_path)
-    status = run(["demo", "--keep", "kept"])
+    keep = tmp_path / "kept"
+    status = run(["demo", "--keep", str(keep)])
     out, err = capsys.readouterr()
     assert (status, err) == (0, ""), out[-3000:]
-    check_story(out, tmp_path / "kept")
+    check_story(out, keep, tmp_path)
     if has_spark:
-        check_spark(out, tmp_path)
+        check_spark(out, keep)
     assert (list(folder.iterdir()), processes_of(folder)) == ([], [])
 
 
-def check_story(out: str, keep: Path) -> None:
+def check_story(out: str, keep: Path, folder: Path) -> None:
+    """`keep`: as it was asked for, in this folder."""
     assert "\x1b[" not in out
     lines = out.splitlines()
     assert [line.partition(".")[0] for line in lines if re.match(r"\d\. ", line)] == [*"123456789"]
@@ -141,20 +142,20 @@ def check_story(out: str, keep: Path) -> None:
     ):  # fmt: skip
         assert words in told, words
     assert any(re.match(r" VALID   \d+ promises kept, \d+ not exercised ", line) for line in lines)
-    assert "  ordercast check kept/traces" in lines
-    check_document(json.loads((keep / "result.json").read_text()), len(story))
-    assert judge(keep / "traces").is_valid
+    assert f"  ordercast check {keep}/traces" in lines
+    check_document(json.loads((folder / keep / "result.json").read_text()), len(story))
+    assert judge(folder / keep / "traces").is_valid
     for page in PAGES:
         missing = shown_by(page.read_text(encoding="utf-8").splitlines()) - {masked(line) for line in story}
         assert not missing, f"{page.name} shows what the demo did not say; paste a real log"
 
 
-def check_spark(out: str, folder: Path) -> None:
-    page = Path("kept", "report", "report.html")
+def check_spark(out: str, keep: Path) -> None:
+    page = keep / "report" / "report.html"
     assert re.search(r"^ VALID   \d+ promises kept, \d+ not exercised, judged by Spark", out, re.MULTILINE)
     assert f"Its report, a page for a browser: {page}\n" in out
-    assert "Who was in which view" in (folder / page).read_text(encoding="utf-8")
-    document = json.loads((folder / "kept" / "result.json").read_text())["spark"]
+    assert "Who was in which view" in page.read_text(encoding="utf-8")
+    document = json.loads((keep / "result.json").read_text())["spark"]
     assert (document["missing"], document["report"], len(document["verdicts"])) == (None, str(page), 46)
 
 
