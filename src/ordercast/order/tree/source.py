@@ -13,14 +13,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ordercast.model.errors import UsageError
 from ordercast.model.ids import ProcessId
 from ordercast.model.inputs import Submission, Submissions
+from ordercast.model.service import Service
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.tree.blocks import PAYLOADS_MAX, Cargo, GivenPlace, Offer
 from ordercast.order.tree.forest import Forest, Tree
+from ordercast.order.tree.promised import SERVICES
 from ordercast.wire.header import Part
 
 LENGTH_SIZE = 4  # before each payload
+
+
+def size_of(submissions: Sequence[Submission | Submissions], message_size_max: int) -> int:
+    """Return the room that submissions take. UsageError for what the engine does not take at all."""
+    size = 0
+    for one in submissions:
+        if one.service not in SERVICES:
+            raise UsageError(f"the engine does not serve {Service(one.service).name} messages")
+        payloads = (one.data,) if isinstance(one, Submission) else one.payloads
+        if any(len(payload) > message_size_max for payload in payloads):
+            raise UsageError(f"a message is larger than {message_size_max} bytes")
+        size += sum(len(payload) + OVERHEAD for payload in payloads)
+    return size
 
 
 @dataclass(slots=True)
