@@ -49,6 +49,7 @@ class GroupPromise(Enum):
     FIFO = "groups: fifo order"
     CAUSAL = "groups: causal order"
     TOTAL_ORDER = "groups: total order"
+    MULTIPLE_GROUP_ORDER = "groups: multiple group order"  # instead of the former, where an engine has no order of all
     AGREED_DELIVERY = "groups: agreed delivery"
     SAFE_DELIVERY = "groups: safe delivery"
     SELF_DELIVERY = "groups: self delivery"

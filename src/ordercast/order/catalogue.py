@@ -87,6 +87,11 @@ class EngineEntry:
     alarms: frozenset[AlarmKind] = frozenset()
 
     @property
+    def overtakes(self) -> bool:
+        """Places of one process's messages may be known in another order than that of sending."""
+        return bool(self.early) or Promise.TOTAL_ORDER not in self.promises
+
+    @property
     def has_sites(self) -> bool:
         """A process is in a site, on its first attachment, and speaks to others' over a wide area, on its second."""
         return self.has_links and self.attachments_max > 1
@@ -248,8 +253,7 @@ ENGINES: dict[str, EngineEntry] = {
             tree.PROMISED,
             tree.SERVICES,
             RING_TRAFFIC,
-            groups=frozenset(),
-            replicas=frozenset(),
+            groups=tree.GROUPS,
             tables={"ring": RingConfig, "tree": TreeConfig},
             is_live=False,
             has_links=True,

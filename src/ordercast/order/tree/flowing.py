@@ -36,6 +36,7 @@ class TreeFlow:
             self._send(course)
             course.enter()
             yield from course.deliver()
+            yield from course.placed()
             outgoing = course.flush()
             for process, block in outgoing:
                 bundle.send(process, block, now)

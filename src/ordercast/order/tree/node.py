@@ -76,9 +76,7 @@ class TreeNode:
         self._link_config = links
         self._control = control
         self._observed = observed
-        self.promises = Promises(
-            ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS, replicas=frozenset()
-        )
+        self.promises = Promises(ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS)
         self._cluster = cluster_id_from(sizes.cluster, ENGINE)
         self._course: Course | None = None
         self._exchange: TreeExchange | None = None
@@ -327,6 +325,7 @@ class TreeNode:
         transitional = transitional_of(old, along, following)
         yield from finished(exchange, transitional)
         again, cut = course.source.start_over(exchange.own_held)
+        yield from course.placed()
         yield from counted({Occurrence.TREE_ORDERED_AGAIN: again, Occurrence.LARGE_SENT_AGAIN: cut})
         cut = course.delivering.begin(following.id)
         yield from counted({Occurrence.LARGE_CUT: cut})

@@ -11,6 +11,6 @@ ENGINE = "tree"
 NOT_PROMISED = {Promise.TOTAL_ORDER, Promise.FAIRNESS}
 PROMISED = frozenset(Promise) - NOT_PROMISED
 SERVICES = frozenset(Service) - {Service.UNRELIABLE}
-GROUPS: frozenset[GroupPromise] = frozenset()  # named groups do not run on it
+GROUPS = frozenset(GroupPromise) - {GroupPromise.TOTAL_ORDER}
 OCCURRENCES = tuple(what for what in Occurrence if what.name.startswith("TREE_"))
 ALARMS: frozenset[AlarmKind] = frozenset({AlarmKind.IMPLAUSIBLE})

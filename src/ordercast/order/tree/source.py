@@ -73,6 +73,7 @@ class Sent:
     offer: Offer
     place: GivenPlace | None = None  # once it is ordered
     is_stable: bool = False
+    is_outside: bool = False  # this process is not owed it
 
 
 class SourceTurn(NamedTuple):
@@ -96,6 +97,7 @@ class TreeSource:
     is_stale: bool = False  # these were submitted in a configuration that has ended: they have no effect any more
     in_control: int = 0  # submitted to the control stream, and not in effect here
     size: int = 0  # what is kept, overhead included
+    placed: list[Sent] = field(default_factory=list)  # whose places are final, of what this process is not owed
     entry_raised: int = 0
     entry_waited: int = 0
     _shut: tuple[int, ProcessId] | None = None  # birth and entry that refused something
@@ -218,7 +220,8 @@ class TreeSource:
         groups = tree.places(wish.destinations)
         cargo = Cargo(self.me, wish.source, epoch, wish.sender, wish.service, wish.part, groups, wish.payloads)
         offer = Offer(tree.birth, entry, cargo)
-        self.sent[wish.source] = Sent(wish, offer)
+        is_outside = not groups or self.me not in tree.receivers(groups)
+        self.sent[wish.source] = Sent(wish, offer, is_outside=is_outside)
         self._unordered += 1
         self._unordered_size += wish.size
         return offer
@@ -294,6 +297,8 @@ class TreeSource:
             return
         self.size -= wish.cost
         self.begun.clear()
+        if sent.is_outside:
+            self.placed.append(sent)
 
     # The end of a configuration
 
