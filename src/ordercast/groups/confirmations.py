@@ -36,7 +36,10 @@ class ConfirmationOrder:
     def take(self, confirmed: Confirmed) -> list[Confirmed]:
         """Return the confirmations that have come, in the order of sending."""
         session, run = confirmed
-        awaited, came = self._awaited.get(session, deque()), self._came.setdefault(session, {})
+        awaited = self._awaited.get(session)
+        if not awaited:
+            return []  # it has ended
+        came = self._came.setdefault(session, {})
         for index, key in enumerate(zip(run.services, run.payloads, strict=False)):
             came.setdefault(key, deque()).append(Confirmed(session, _one_of(run, index)))
         told = []

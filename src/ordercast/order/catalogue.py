@@ -15,7 +15,7 @@ from ordercast.model.effects import AlarmKind
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MAIN, ConfigurationId
 from ordercast.model.notes import Occurrence
-from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
+from ordercast.model.promises import TOTALLY_ORDERED_GROUPS, GroupPromise, Promise, ReplicaPromise
 from ordercast.model.service import Service
 from ordercast.order.adaptive import promised as adaptive
 from ordercast.order.adaptive.config import AdaptiveConfig
@@ -66,7 +66,7 @@ class EngineEntry:
     services: frozenset[Service]
     traffic: Traffic  # what its packets are
     early: frozenset[Service] = frozenset()  # services that it delivers before their place in the order
-    groups: frozenset[GroupPromise] = frozenset(GroupPromise)  # what named groups on it promise; none: it has none
+    groups: frozenset[GroupPromise] = TOTALLY_ORDERED_GROUPS  # what named groups on it promise; none: it has none
     replicas: frozenset[ReplicaPromise] = frozenset(ReplicaPromise)  # likewise, replicated state
 
     tables: Mapping[str, type[Any]] = field(default_factory=lambda: {"ring": RingConfig})  # of its configuration
