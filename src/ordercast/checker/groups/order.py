@@ -76,11 +76,11 @@ class MultipleGroupOrder(GroupChecker):
 
 def _sequences(history: GroupHistory, *, is_bound: bool = False) -> dict[int, dict[JudgedClient, list[int]]]:
     """Return what each client got in each configuration, in its order. `is_bound`: but what was ordered again."""
-    found: dict[int, dict[JudgedClient, list[int]]] = {}
+    found: dict[int, dict[JudgedClient, dict[int, None]]] = {}
     for client, number, receipt in history.receipts:
         if not (is_bound and history.is_again(number)):
-            found.setdefault(receipt.position.origin.seq, {}).setdefault(client, []).append(number)
-    return found
+            found.setdefault(receipt.position.origin.seq, {}).setdefault(client, {})[number] = None
+    return {home: {one: list(got) for one, got in all_of.items()} for home, all_of in found.items()}
 
 
 class Fifo(GroupChecker):
