@@ -261,6 +261,7 @@ ENGINES: dict[str, EngineEntry] = {
             tree.SERVICES,
             RING_TRAFFIC,
             groups=tree.GROUPS,
+            replicas=tree.REPLICAS,
             tables={"ring": RingConfig, "tree": TreeConfig},
             is_live=False,
             has_links=True,

@@ -68,6 +68,8 @@ def finished(exchange: TreeExchange, transitional: Configuration) -> Iterator[Ef
         yield from openings(birth)
         if mark is not None and not exchange.is_before_signal(mark):
             yield from part(mark)
+        elif is_signalled:
+            yield note(Occurrence.TREE_SIGNALLED_APART)
         effect = delivering.cargo(cargo)
         if effect is not None:
             yield effect

@@ -47,7 +47,7 @@ from ordercast.order.tree.exchange import TreeExchange
 from ordercast.order.tree.finishing import counted, finished, note, recovery_notes, regular_after, transitional_of
 from ordercast.order.tree.flowing import TreeFlow
 from ordercast.order.tree.managing import Manager
-from ordercast.order.tree.promised import ENGINE, GROUPS, PROMISED, SERVICES
+from ordercast.order.tree.promised import ENGINE, GROUPS, PROMISED, REPLICAS, SERVICES
 from ordercast.order.tree.reports import Recovered, Report, encode_recovered, encode_report
 from ordercast.order.tree.saying import TAG_END, Saying
 from ordercast.order.tree.source import TreeSource, size_of
@@ -76,7 +76,9 @@ class TreeNode:
         self._link_config = links
         self._control = control
         self._observed = observed
-        self.promises = Promises(ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS)
+        self.promises = Promises(
+            ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS, replicas=REPLICAS
+        )
         self._cluster = cluster_id_from(sizes.cluster, ENGINE)
         self._course: Course | None = None
         self._exchange: TreeExchange | None = None
