@@ -8,7 +8,7 @@ data path nothing is made, called or looked up per message. Who wants messages o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
 from typing import NamedTuple
@@ -120,7 +120,7 @@ class Deliver:
 @dataclass(slots=True)
 class Install:
     configuration: Configuration
-    parts: bool = False  # it is transitional, and begins for groups when `Parted` names them
+    parts: bool = field(default=False, kw_only=True)  # it is transitional, and begins for groups as `Parted` names them
 
 
 @dataclass(slots=True)

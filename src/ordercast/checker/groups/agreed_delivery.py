@@ -21,6 +21,7 @@ from ordercast.model.events import ViewId
 from ordercast.model.ids import Position
 from ordercast.model.promises import GroupPromise
 from ordercast.model.service import Service
+from ordercast.trace.client_records import ClientId
 
 
 class AgreedDelivery(GroupChecker):
@@ -42,11 +43,13 @@ class AgreedDelivery(GroupChecker):
                     yield self.witness(f"did not get it, but got a later one in {_where(group, view)}", client, number)
 
     def _holes(self, stays: list[tuple[JudgedClient, Stay]], where: str) -> Iterator[Witness]:
-        sendings, told = self.history.sendings, set()
+        sendings = self.history.sendings
+        told: set[tuple[ClientId, int]] = set()
         for client, stay in stays:
             agreed = {number for number in stay.numbers if sendings[number].sent.service >= Service.AGREED}
             for other, reference in stays:
-                before, lacked = [], []
+                before: list[int] = []
+                lacked: list[int] = []
                 for number in reference.delivered():
                     if number in agreed:
                         lacked, before = lacked + before, []
