@@ -220,7 +220,7 @@ class TreeSource:
         groups = tree.places(wish.destinations)
         cargo = Cargo(self.me, wish.source, epoch, wish.sender, wish.service, wish.part, groups, wish.payloads)
         offer = Offer(tree.birth, entry, cargo)
-        is_outside = not groups or self.me not in tree.receivers(groups)
+        is_outside = bool(groups) and self.me not in tree.receivers(groups)  # what is for nobody comes back
         self.sent[wish.source] = Sent(wish, offer, is_outside=is_outside)
         self._unordered += 1
         self._unordered_size += wish.size
