@@ -58,5 +58,5 @@ def test_clients_see_one_order_among_those_who_share_groups() -> None:
     assert result.is_valid
     outcomes = {verdict.promise: verdict.outcome for verdict in result.verdicts}
     assert outcomes[GroupPromise.TOTAL_ORDER] is Outcome.NOT_PROMISED
-    judged = {GroupPromise.MULTIPLE_GROUP_ORDER, GroupPromise.CONFIRMATIONS, GroupPromise.SIGNALS, GroupPromise.CAUSAL}
+    judged = {GroupPromise.MULTIPLE_GROUP_ORDER, GroupPromise.CONFIRMATIONS, GroupPromise.CAUSAL}
     assert {outcomes[promise] for promise in judged} == {Outcome.VALID}
