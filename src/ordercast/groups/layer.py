@@ -37,7 +37,7 @@ from ordercast.groups.names import AT, checked_client, checked_daemon, daemon_of
 from ordercast.groups.snapshot import decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice, Table
 from ordercast.model.configuration import Configuration, ConfigurationKind
-from ordercast.model.effects import Deliver, Parted, Placed
+from ordercast.model.effects import Deliver, Install, Parted, Placed
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Left, ViewId
 from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId, process_text
@@ -121,13 +121,6 @@ class _Stretch(NamedTuple):
     payloads: Sequence[bytes]
 
 
-class _Ending(NamedTuple):
-    """A transitional configuration that is kept."""
-
-    view: Configuration
-    parts: bool
-
-
 @dataclass(slots=True)
 class _Gathering:
     """Snapshots being awaited."""
@@ -136,7 +129,7 @@ class _Gathering:
     reports: dict[ProcessId, dict[str, list[str]]] = field(default_factory=dict)
     complete: set[ProcessId] = field(default_factory=set)
     names: dict[ProcessId, str] = field(default_factory=dict)  # of the daemons that have told something
-    kept: list[_Stretch | _Ending | Parted] = field(default_factory=list)  # what the stream brought meanwhile
+    kept: list[_Stretch | Install | Parted] = field(default_factory=list)  # what the stream brought meanwhile
     interruption: Configuration | None = None  # the transitional configuration that came meanwhile
 
     def keeps(self, originator: ProcessId) -> bool:
@@ -220,7 +213,7 @@ class Groups:
         """`parts`: a transitional configuration begins for groups when the engine says so (`part`)."""
         outputs: list[Output] = []
         if view.kind is ConfigurationKind.TRANSITIONAL:
-            self._end_configuration(_Ending(view, parts), outputs)
+            self._end_configuration(Install(view, parts=parts), outputs)
         else:
             self._begin_configuration(view, outputs)
         return outputs
@@ -344,17 +337,17 @@ class Groups:
 
     # Configurations of daemons
 
-    def _end_configuration(self, ending: _Ending, outputs: list[Output]) -> None:
+    def _end_configuration(self, ending: Install, outputs: list[Output]) -> None:
         if self._gathering is not None:
-            self._gathering.interruption = ending.view
+            self._gathering.interruption = ending.configuration
             self._gathering.kept.append(ending)
             return
-        self._transition = ending.view
+        self._transition = ending.configuration
         self._routes.clear()
         if ending.parts:
             self._parted = set()
         else:
-            outputs += self.table.partition(ending.view.members)
+            outputs += self.table.partition(ending.configuration.members)
 
     def _part(self, parted: Parted, outputs: list[Output]) -> None:
         assert self._transition is not None, "groups part in a transitional configuration"
@@ -423,7 +416,7 @@ class Groups:
         self._together = frozenset(view.members)
         self._call(gathering.names)
         for kept in gathering.kept:
-            if isinstance(kept, _Ending):
+            if isinstance(kept, Install):
                 self._end_configuration(kept, outputs)
             elif isinstance(kept, Parted):
                 self._part(kept, outputs)
