@@ -27,7 +27,9 @@ from ordercast.model.effects import (
     Enlisted,
     Install,
     LeaveDone,
+    Parted,
     Persist,
+    Placed,
     Record,
     Room,
     SendTo,
@@ -55,6 +57,8 @@ class Application(Protocol):
     def on_room(self) -> None: ...
     def on_enlisted(self, effect: Enlisted) -> None: ...
     def on_subscribed(self, effect: Subscribed) -> None: ...
+    def on_parted(self, effect: Parted) -> None: ...
+    def on_placed(self, effect: Placed) -> None: ...
     def on_alarm(self, alarm: Alarm, at: Instant) -> None: ...
     def on_note(self, note: Note, at: Instant) -> None: ...
     def on_left(self, at: Instant) -> None: ...
@@ -260,6 +264,10 @@ class Driver:
                     application.on_enlisted(effect)
                 case Subscribed():
                     application.on_subscribed(effect)
+                case Parted():
+                    application.on_parted(effect)
+                case Placed():
+                    application.on_placed(effect)
                 case Alarm():
                     self._raise(effect, now)
                 case LeaveDone():

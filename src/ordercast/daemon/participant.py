@@ -23,8 +23,17 @@ from ordercast.daemon.status.counters import Counters
 from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.groups.names import checked_daemon
-from ordercast.model.configuration import Configuration
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Endpoint, Enlisted, Install, Subscribed
+from ordercast.model.effects import (
+    Alarm,
+    AlarmKind,
+    Deliver,
+    Endpoint,
+    Enlisted,
+    Install,
+    Parted,
+    Placed,
+    Subscribed,
+)
 from ordercast.model.errors import Error, UsageError
 from ordercast.model.ids import Attachment, Instant, NodeId, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import EVERYWHERE, Interest, Submissions
@@ -430,7 +439,7 @@ class Participant(ABC):
     def _delivered(self, deliver: Deliver, size: int) -> None: ...
 
     @abstractmethod
-    def _viewed(self, view: Configuration) -> None: ...
+    def _viewed(self, effect: Install) -> None: ...
 
     # Questions
 
@@ -510,13 +519,21 @@ class Participant(ABC):
         differences = self.engine.roster_differences(at)
         if differences:
             self.counters.remark(effect.configuration.id, "; ".join(differences))
-        self._viewed(effect.configuration)
+        self._viewed(effect)
 
     def on_room(self) -> None:
         self._has_room.set()
 
     def on_subscribed(self, effect: Subscribed) -> None:
         self._record_wanted(effect.groups, begins=True)
+
+    def on_parted(self, effect: Parted) -> None:
+        """A matter of groups, on an engine that prunes."""
+        assert self.engine.promises.prunes
+
+    def on_placed(self, effect: Placed) -> None:
+        """Likewise."""
+        assert self.engine.promises.prunes
 
     def _tell_interest(self, changes: Sequence[Interest]) -> None:
         self._record_wanted(tuple(change.group for change in changes if not change.is_wanted), begins=False)

@@ -33,7 +33,7 @@ from ordercast.order.tree.blocks import (
 from ordercast.order.tree.changes import applied, trees_of, wants_of
 from ordercast.order.tree.config import TreeConfig
 from ordercast.order.tree.control import Closed, Everywhere, Holding, Opening, Wants
-from ordercast.order.tree.delivering import Delivering, Spot
+from ordercast.order.tree.delivering import ControlMessage, Delivering, Spot, parcel_of
 from ordercast.order.tree.forest import Forest, Tree, digest_of
 from ordercast.order.tree.graph import Memberships, NoGraph
 from ordercast.order.tree.offers import Offers
@@ -54,6 +54,12 @@ class ControlItem(NamedTuple):
     sender: int
     service: int
     control: Everywhere | Wants
+
+    @property
+    def message(self) -> ControlMessage:
+        assert isinstance(self.control, Everywhere)
+        epoch, data = self.control.epoch, self.control.data
+        return ControlMessage(epoch, self.spot, self.originator, self.sender, self.service, data)
 
 
 class Boundary(NamedTuple):
@@ -103,7 +109,6 @@ class Course:
         self._close_came: set[int] = set()  # births of which the parent has said the end
         self._answers: dict[tuple[ProcessId, int], list[GivenPlace]] = {}  # ORDERED, by source and birth
         self._known: dict[tuple[ProcessId, int], list[int]] = {}  # likewise, by entry
-        self._told: set[str] = set()  # groups that were told to be in force
         self._unsettled: list[HeldBlock] | None = None  # what the next message of the control stream waits for
         self.happened: Counter[Occurrence] = Counter()  # since somebody asked
 
@@ -129,7 +134,8 @@ class Course:
         elif isinstance(control, Holding):
             (self.behind.add if control.is_held else self.behind.discard)(originator)
         elif isinstance(control, Everywhere) and not (self.ordered or self.is_frozen or control.groups):
-            yield from self._everywhere(ControlItem(self.index, spot, originator, sender, service, control))
+            item = ControlItem(self.index, spot, originator, sender, service, control)
+            yield from self._everywhere(item, is_late=False)
         else:
             if isinstance(control, Wants) and control.is_full:
                 self.introduced.add(originator)
@@ -212,7 +218,7 @@ class Course:
     def _open(self, boundary: Boundary) -> Iterator[Effect]:
         for item in boundary.items:
             if isinstance(item.control, Everywhere):
-                yield from self._everywhere_if_wanted(item)
+                yield from self._everywhere_if_wanted(item, is_late=boundary.is_late)
         self.opened = boundary.opening.number
         self.forest = boundary.forest
         self.wants = wants_of(boundary.directory, self.me)
@@ -221,38 +227,36 @@ class Course:
         yield Record(Opened(self.configuration.id, self.opened, self.wants))
         if self.stream is None and (tree := self.forest.of(self.me)) is not None:
             self.stream = TreeStream(self.me, tree)
-        if new := tuple(name for name in self.wants if name not in self._told):
-            yield Subscribed(new)
-        self._told = set(self.wants)
+        wishes = (item.control for item in boundary.items if item.originator == self.me)
+        gained = {name for wish in wishes if isinstance(wish, Wants) for name in wish.gained}
+        if gained := gained.intersection(self.wants):
+            yield Subscribed(tuple(sorted(gained)))
         for birth in [birth for birth in self.trees if birth < self.opened - KEPT and not self._is_used(birth)]:
             del self.trees[birth]
 
     def _is_used(self, birth: int) -> bool:
         return birth in self.closing or any(tree.birth == birth for tree in self.forest.trees.values())
 
-    def _everywhere_if_wanted(self, item: ControlItem) -> Iterator[Effect]:
+    def _everywhere_if_wanted(self, item: ControlItem, *, is_late: bool) -> Iterator[Effect]:
         """Pass up a message, if it is wanted here in the epoch of its source."""
         assert isinstance(item.control, Everywhere)
         groups = item.control.groups
         if not groups or not set(groups).isdisjoint(self._wants.get(item.control.epoch, ())):
-            yield from self._everywhere(item)
+            yield from self._everywhere(item, is_late=is_late)
         elif item.originator == self.me:
             self.source.in_effect(len(item.control.data))
+            yield self.delivering.control_placed(item.message)
 
-    def _everywhere(self, item: ControlItem) -> Iterator[Effect]:
-        control = item.control
-        assert isinstance(control, Everywhere)
+    def _everywhere(self, item: ControlItem, *, is_late: bool) -> Iterator[Effect]:
         if item.originator == self.me:
-            self.source.in_effect(len(control.data))
-        yield self.delivering.control(
-            control.epoch, item.spot, item.originator, item.sender, item.service, control.data
-        )
+            self.source.in_effect(len(item.message.data))
+        yield self.delivering.control(item.message, is_late=is_late)
 
     def leftover(self) -> Iterator[Effect]:
         """Pass up what no opening has come for: the configuration has ended."""
         for item in self.unopened:
             if isinstance(item.control, Everywhere):
-                yield from self._everywhere_if_wanted(item)
+                yield from self._everywhere_if_wanted(item, is_late=True)
         self.unopened.clear()
 
     @property
@@ -401,6 +405,13 @@ class Course:
             if effect is not None:
                 yield effect
         self.happened[Occurrence.TREE_BEHIND_SAFE] += len(stream.queue) > 1
+
+    def placed(self) -> Iterator[Effect]:
+        """Tell the places of what this process has sent and is not owed."""
+        placed, self.source.placed = self.source.placed, []
+        for sent in placed:
+            whole = sent.wish.whole or sent.wish
+            yield self.delivering.placed(parcel_of(sent.offer.cargo, whole.payloads))
 
     def flush(self) -> list[tuple[ProcessId, bytes]]:
         """Return what goes out on links."""

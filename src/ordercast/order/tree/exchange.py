@@ -149,10 +149,17 @@ class TreeExchange:
         assert not owed or owed[0][0] > course.delivered, "nothing goes behind what was delivered"
         return owed
 
-    def is_before_signal(self, mark: HeldMark | None) -> bool:
-        """Whether a companion has delivered it in the configuration, or all have it for certain."""
+    def is_before_signal(self, mark: HeldMark) -> bool:
+        """Whether a companion has delivered it in the configuration."""
         assert self.plan is not None
-        return mark is None or self.plan.is_before_signal(mark, self.receivers(mark))
+        return self.plan.is_before_signal(mark, self.receivers(mark))
+
+    def names(self, mark: HeldMark) -> tuple[str, ...]:
+        """Return the groups of a message."""
+        for tree in self.course.trees.get(mark.birth, ()):
+            if tree.has(mark.entry):
+                return tuple(tree.names[place] for place in mark.groups)
+        return ()
 
     @property
     def own_held(self) -> set[tuple[int, int]]:
