@@ -15,6 +15,7 @@ import pytest
 from ordercast.checker.verdict import Outcome
 from ordercast.model.ids import ProcessId
 from ordercast.order.tree.blocks import Cargo, Ordered
+from ordercast.order.tree.branch import Branch
 from ordercast.order.tree.course import Course
 from ordercast.order.tree.exchange import TreeExchange
 from ordercast.order.tree.forest import Forest, Tree
@@ -85,10 +86,10 @@ def _held_sent_again(patch: pytest.MonkeyPatch) -> None:
 def _close_before_control(patch: pytest.MonkeyPatch) -> None:
     """A child closes as soon as the control stream says so, whatever its parent still sends."""
 
-    def close_came(self: Course) -> set[int]:
+    def close_came(self: Branch) -> set[int]:
         return {self.stream.birth} if self.stream is not None else set()
 
-    patch.setattr(Course, "_close_came", property(close_came, lambda self, value: None), raising=False)
+    patch.setattr(Branch, "close_came", property(close_came, lambda self, value: None), raising=False)
 
 
 FAULTS = [

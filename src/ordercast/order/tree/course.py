@@ -8,7 +8,7 @@ opening is for takes effect, and the new tree is open at once.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -16,30 +16,15 @@ from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Alarm, AlarmKind, Effect, Record, Subscribed
 from ordercast.model.ids import ProcessId, process_text
 from ordercast.model.notes import Occurred, Occurrence, Opened
-from ordercast.order.tree.blocks import (
-    BlockKind,
-    Close,
-    Count,
-    GivenPlace,
-    GivenPlaces,
-    Numbers,
-    Offer,
-    Ordered,
-    decode_block,
-    encode_numbers,
-    encode_offer,
-    encode_places,
-)
+from ordercast.order.tree.blocks import Close, Offer, decode_block
+from ordercast.order.tree.branch import Branch
 from ordercast.order.tree.changes import applied, trees_of, wants_of
 from ordercast.order.tree.config import TreeConfig
 from ordercast.order.tree.control import Closed, Everywhere, Holding, Opening, Wants
 from ordercast.order.tree.delivering import Delivering, Spot
 from ordercast.order.tree.forest import Forest, Tree, digest_of
 from ordercast.order.tree.graph import Memberships, NoGraph
-from ordercast.order.tree.offers import Offers
-from ordercast.order.tree.reports import ACTUAL, NOTHING_DELIVERED, Order
-from ordercast.order.tree.source import SourceTurn, TreeSource
-from ordercast.order.tree.stream import BadBlock, HeldBlock, TreeStream
+from ordercast.order.tree.source import TreeSource
 
 WANTS_KEPT = 64  # openings for which it is known what was wanted here
 KEPT = 2  # openings after which a tree that has closed is forgotten
@@ -93,19 +78,10 @@ class Course:
         self.unclosed: set[ProcessId] = set()  # roots of trees that close
         self.introduced: set[ProcessId] = set()  # who has said what it wants
         self.behind: set[ProcessId] = set()  # whose applications are
-        self.stream: TreeStream | None = None  # of the tree that this process is in
-        self.closing: dict[int, TreeStream] = {}  # earlier ones that are not finished
+        self.branch = Branch(me, config, source, delivering)
         self.trees: dict[int, list[Tree]] = {}  # by birth
-        self.offers = Offers(config.channel_window, config.entry_window)
-        self.delivered: Order = NOTHING_DELIVERED
-        self.to_send: list[tuple[ProcessId, bytes]] = []  # on links
         self.closed: list[Closed] = []  # to be said
-        self._close_came: set[int] = set()  # births of which the parent has said the end
-        self._answers: dict[tuple[ProcessId, int], list[GivenPlace]] = {}  # ORDERED, by source and birth
-        self._known: dict[tuple[ProcessId, int], list[int]] = {}  # likewise, by entry
         self._told: set[str] = set()  # groups that were told to be in force
-        self._unsettled: list[HeldBlock] | None = None  # what the next message of the control stream waits for
-        self.happened: Counter[Occurrence] = Counter()  # since somebody asked
 
     # The control stream
 
@@ -171,42 +147,25 @@ class Course:
                 directory = applied(directory, item.originator, item.control.gained, item.control.lost)
         return directory
 
-    def close(self) -> None:
-        """End the birth of this process's tree here: what came too late is refused."""
-        stream = self.stream
-        assert stream is not None
-        stream.close()
-        self.closing[stream.birth] = stream
-        for source, numbers in sorted(self.offers.refused().items()):
-            self._refuse(source, stream.birth, numbers)
-
-    def _refuse(self, source: ProcessId, birth: int, numbers: list[int]) -> None:
-        if source == self.me:
-            for number in numbers:
-                self.source.refuse(number)
-        else:
-            self.to_send.append((source, encode_numbers(BlockKind.REFUSED, birth, numbers)))
-
     def settle(self) -> Iterator[Effect]:
         """Let openings take effect here, if nothing is in their way."""
         while self.boundaries and not self.is_frozen:
-            stream = self.stream
+            stream = self.branch.stream
             if stream is not None and stream.tree.id in self.boundaries[0].opening.closing:
                 if not stream.is_closed:
-                    if stream.parent is not None and stream.birth not in self._close_came:
+                    if stream.parent is not None and stream.birth not in self.branch.close_came:
                         return
-                    self.close()
-                yield from self.deliver()
+                    self.branch.close()
+                yield from self.branch.deliver()
                 if stream.queue:
                     return  # a safe message waits: what is behind it waits, too
             yield from self.open()
 
     def open(self) -> Iterator[Effect]:
         """Let the next opening take effect."""
-        boundary, stream = self.boundaries.popleft(), self.stream
+        boundary, stream = self.boundaries.popleft(), self.branch.stream
         if stream is not None and stream.tree.id in boundary.opening.closing:
-            self.stream = None
-            stream.passed()
+            self.branch.leave()
         yield from self._open(boundary)
 
     def _open(self, boundary: Boundary) -> Iterator[Effect]:
@@ -219,8 +178,8 @@ class Course:
         self._wants[self.opened] = self.wants
         self._wants.pop(self.opened - WANTS_KEPT, None)
         yield Record(Opened(self.configuration.id, self.opened, self.wants))
-        if self.stream is None and (tree := self.forest.of(self.me)) is not None:
-            self.stream = TreeStream(self.me, tree)
+        if self.branch.stream is None and (tree := self.forest.of(self.me)) is not None:
+            self.branch.open(tree)
         if new := tuple(name for name in self.wants if name not in self._told):
             yield Subscribed(new)
         self._told = set(self.wants)
@@ -228,7 +187,7 @@ class Course:
             del self.trees[birth]
 
     def _is_used(self, birth: int) -> bool:
-        return birth in self.closing or any(tree.birth == birth for tree in self.forest.trees.values())
+        return birth in self.branch.closing or any(tree.birth == birth for tree in self.forest.trees.values())
 
     def _everywhere_if_wanted(self, item: ControlItem) -> Iterator[Effect]:
         """Pass up a message, if it is wanted here in the epoch of its source."""
@@ -269,182 +228,36 @@ class Course:
     def take(self, data: bytes, process: ProcessId) -> None:
         """Take the next block of a link. WireError or BadBlock for one that is wrong."""
         block = decode_block(data)
-        if isinstance(block, Ordered):
-            stream = self.stream
-            if stream is None or stream.birth != block.birth or process != stream.parent:
-                raise BadBlock("a block of another tree")
-            stream.take(block, data)
-        elif isinstance(block, Offer):
-            self._offer(block, process)
-        elif isinstance(block, Close):
-            stream = self._stream_of(block.birth)
-            if process != stream.parent:
-                raise BadBlock("the end is told by a stranger")
-            self._close_came.add(block.birth)
-            is_known = any(stream.tree.id in boundary.opening.closing for boundary in self.boundaries)
-            self.happened[Occurrence.TREE_CLOSE_AWAITED_CONTROL] += not is_known
-        elif isinstance(block, Count):
-            if block.birth not in self.closing and (self.stream is None or block.birth < self.stream.birth):
-                return  # all of it was done, and safe
-            stream = self._stream_of(block.birth)
-            (stream.done if block.kind is BlockKind.DONE else stream.safe)(process, block.through)
-        elif isinstance(block, GivenPlaces):
-            self._ordered(block, process)
-        else:
-            self._numbers(block, process)
-
-    def _stream_of(self, birth: int) -> TreeStream:
-        stream = self.stream if self.stream is not None and self.stream.birth == birth else self.closing.get(birth)
-        if stream is None:
-            raise BadBlock("a block of a tree that this process is not in")
-        return stream
-
-    def _offer(self, offer: Offer, process: ProcessId) -> None:
-        if process != offer.cargo.originator or offer.entry != self.me:
-            raise BadBlock("an offer in the name of another, or to another")
-        stream = self.stream
-        if stream is None or stream.birth != offer.birth or stream.is_closed:
-            self._refuse(process, offer.birth, [offer.cargo.source])
-            return
-        groups = offer.cargo.groups
-        if not groups or groups[-1] >= len(stream.tree.names):
-            raise BadBlock("an offer to groups that there are not")
-        self.offers.add(offer.cargo)
-
-    def _ordered(self, block: GivenPlaces, process: ProcessId) -> None:
-        for place in block.places:
-            self.source.ordered(place)
-            self._known.setdefault((process, block.birth), []).append(place.source)
-
-    def _numbers(self, block: Numbers, process: ProcessId) -> None:
-        for number in block.sources:
-            if block.kind is BlockKind.REFUSED:
-                self.happened[Occurrence.TREE_REFUSED] += self.source.refuse(number)
-            elif block.kind is BlockKind.STABLE:
-                self.source.stable(number)
-            else:
-                self._stream_of(block.birth).known(process, number)
-
-    # What this process sends
+        self.branch.take(block, data, process)
+        if isinstance(block, Close):
+            id = self.branch.stream_of(block.birth).tree.id
+            is_known = any(id in boundary.opening.closing for boundary in self.boundaries)
+            self.branch.happened[Occurrence.TREE_CLOSE_AWAITED_CONTROL] += not is_known
 
     def offer(self, offer: Offer) -> None:
         """Send a cargo to its entry."""
-        groups, tree = offer.cargo.groups, self.forest.of(offer.entry)
+        tree = self.forest.of(offer.entry)
         assert tree is not None
-        self.happened[Occurrence.TREE_NOBODY] += not groups
-        self.happened[Occurrence.TREE_TWO_GROUPS] += len(groups) > 1
-        self.happened[Occurrence.TREE_SENDER_OUTSIDE] += bool(groups) and self.me not in tree.receivers(groups)
-        if offer.entry == self.me:
-            self.offers.add(offer.cargo)
-        else:
-            self.to_send.append((offer.entry, encode_offer(offer)))
-
-    def is_shut(self, turn: SourceTurn) -> bool:
-        """Whether what is to be sent next would enter here, where the tree has closed."""
-        stream, tree = self.stream, turn.tree
-        if tree is None or turn.entry != self.me:
-            return False
-        return stream is None or stream.birth != tree.birth or stream.is_closed
-
-    def is_settled(self) -> bool:
-        """Whether everything that was processed here is stable, since this was first asked for what goes by the control
-        stream next. The control stream may reach those whom a tree does not reach any more, and what it brings may
-        depend on what came before; so all have that."""
-        if self._unsettled is None:
-            self._unsettled = [held for stream in self.streams for held in stream.held.values()]
-        if self.source.sent or not all(held.is_stable for held in self._unsettled):
-            return False
-        self._unsettled = None
-        return True
+        self.branch.offer(offer, tree)
 
     def enter(self) -> None:
         """Let enter what may."""
-        stream = self.stream
-        if stream is None or stream.is_closed:
-            return
-        for cargo in self.offers.takeable(stream, lambda receivers: not self.behind.isdisjoint(receivers)):
-            ordered = stream.enter(cargo)
-            place = GivenPlace(cargo.source, ordered.number, ordered.rank)
-            if cargo.originator == self.me:
-                self.source.ordered(place)
-            else:
-                self._answers.setdefault((cargo.originator, stream.birth), []).append(place)
-        self._stabilise(stream)
-
-    def _stabilise(self, stream: TreeStream) -> None:
-        stable: dict[ProcessId, list[int]] = {}
-        for ordered in stream.stable:
-            stable.setdefault(ordered.cargo.originator, []).append(ordered.cargo.source)
-        stream.stable = []
-        for source, numbers in sorted(stable.items()):
-            if source == self.me:
-                for number in numbers:
-                    self.source.stable(number)
-            else:
-                self.to_send.append((source, encode_numbers(BlockKind.STABLE, stream.birth, numbers)))
-
-    # What comes of it
-
-    @property
-    def streams(self) -> list[TreeStream]:
-        """Return those that are not finished, the oldest first."""
-        return [*self.closing.values(), *([self.stream] if self.stream and not self.stream.is_closed else [])]
-
-    def deliver(self) -> Iterator[Effect]:
-        """Pass up what may be."""
-        stream = self.stream
-        if stream is None:
-            return
-        for ordered in stream.deliverable():
-            self.delivered = ordered.birth, ordered.rank, ACTUAL, 0
-            effect = self.delivering.cargo(ordered.cargo)
-            if effect is not None:
-                yield effect
-        self.happened[Occurrence.TREE_BEHIND_SAFE] += len(stream.queue) > 1
+        self.branch.enter(self.behind)
 
     def flush(self) -> list[tuple[ProcessId, bytes]]:
         """Return what goes out on links."""
-        sending, self.to_send = self.to_send, []
-        for (process, birth), places in self._answers.items():
-            sending.append((process, encode_places(birth, places)))
-        for (process, birth), numbers in self._known.items():
-            sending.append((process, encode_numbers(BlockKind.KNOWN, birth, numbers)))
-        self._answers, self._known = {}, {}
-        for stream in self.streams:
-            self._stabilise(stream)
-            sending += self.to_send
-            self.to_send = []
-            sending += stream.flush()
-            if stream.is_closed_below and stream.parent is None and stream.birth not in self._close_came:
-                self._close_came.add(stream.birth)
-                self.closed.append(Closed(self.ordered, stream.me))
-        for birth in [birth for birth, stream in self.closing.items() if stream.is_finished]:
-            if self.stream is None or self.stream.birth != birth:
-                del self.closing[birth]
+        sending, closed = self.branch.flush(self.ordered)
+        self.closed += closed
         return sending
 
     @property
     def is_idle(self) -> bool:
-        is_calm = not self.boundaries and not self.unopened and not self.unclosed and not self.offers
-        return is_calm and not self.closing and (self.stream is None or not (self.stream.held or self.stream.queue))
+        is_calm = not self.boundaries and not self.unopened and not self.unclosed
+        return is_calm and self.branch.is_idle
 
     def occurrences(self) -> Iterator[Effect]:
         """Tell what has happened since this was asked last."""
-        source, offers, delivering = self.source, self.offers, self.delivering
-        counts = self.happened + Counter(
-            {
-                Occurrence.TREE_ENTRY_RAISED: source.entry_raised,
-                Occurrence.TREE_ENTRY_AWAITED: source.entry_waited,
-                Occurrence.TREE_WINDOW_FULL: offers.held_back,
-                Occurrence.TREE_HELD_BY_APPLICATION: offers.held_by_application,
-                Occurrence.TREE_DROPPED_AGAIN: delivering.dropped,
-            }
-        )
-        source.entry_raised = source.entry_waited = offers.held_back = offers.held_by_application = 0
-        delivering.dropped = 0
-        self.happened.clear()
-        yield from (Record(Occurred(what, count)) for what, count in counts.items() if count)
+        return (Record(Occurred(what, count)) for what, count in self.branch.counts().items() if count)
 
     def check_invariants(self) -> None:
-        for stream in self.streams:
-            stream.check_invariants()
+        self.branch.check_invariants()

@@ -35,7 +35,7 @@ class TreeFlow:
             yield from course.settle()
             self._send(course)
             course.enter()
-            yield from course.deliver()
+            yield from course.branch.deliver()
             outgoing = course.flush()
             for process, block in outgoing:
                 bundle.send(process, block, now)
@@ -55,7 +55,7 @@ class TreeFlow:
             for _ in range(len(blocks)):
                 block = blocks.popleft()
                 if course.must_wait(block):
-                    course.happened[Occurrence.TREE_BEFORE_BIRTH] += 1
+                    course.branch.happened[Occurrence.TREE_BEFORE_BIRTH] += 1
                     blocks.append(block)
                     continue
                 try:
@@ -66,16 +66,16 @@ class TreeFlow:
     def _send(self, course: Course) -> None:
         """Send what the users of this process have waiting."""
         source = course.source
-        while (turn := source.next(course.forest)) is not None and not course.is_shut(turn):
+        while (turn := source.next(course.forest)) is not None and not course.branch.is_shut(turn):
             if turn.tree is not None:
                 course.offer(source.offered(turn, course.opened))
                 course.enter()
                 continue
             wish = turn.wish
-            is_settled = course.is_introduced and course.is_settled()
+            is_settled = course.is_introduced and course.branch.is_settled()
             if not is_settled or not self.saying.fits(wish.cost + self.spare):
                 return
-            course.happened[Occurrence.TREE_SEVERAL_TREES] += bool(wish.destinations)
+            course.branch.happened[Occurrence.TREE_SEVERAL_TREES] += bool(wish.destinations)
             source.submitted(turn)
             for payload in wish.payloads:
                 groups = wish.destinations

@@ -386,7 +386,7 @@ class TreeNode:
         course = self._course
         if not self._is_leaving or self._has_left or course is None or self._exchange is not None:
             return []
-        stream = course.stream
+        stream = course.branch.stream
         is_done = self._source.is_empty and not course.boundaries and not (stream is not None and stream.queue)
         if not is_done or not self._observed.is_ready or self._saying.own or course.is_frozen:
             return []
