@@ -12,6 +12,7 @@ from ordercast.sim.topology import Attachments, segment_count, segments_of
 class FaultKind(Enum):
     PARTITION = "partition"  # `groups` hear only themselves; other hosts form one more group
     CUT = "cut"  # the directed links `links` are dead
+    BLOCK = "block"  # what processes tell each other on links is lost on the directed `links`, all else passes
     HEAL = "heal"  # all links and attachments work again, nobody is deaf
     CRASH = "crash"  # `node` dies, its disk stays
     CRASH_BEFORE_WRITE = "crash before write"  # at its next write, nothing of which reaches the disk
@@ -84,6 +85,8 @@ class Fault:
                 return "partition " + " | ".join(" ".join(f"n{n}" for n in group) for group in self.groups)
             case FaultKind.CUT:
                 return f"cut{self._links_text()}"
+            case FaultKind.BLOCK:
+                return f"block{self._links_text()}"
             case FaultKind.HEAL | FaultKind.DOWN:
                 return f"{self.kind.value}"
             case FaultKind.MEND:

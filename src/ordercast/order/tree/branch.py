@@ -73,6 +73,14 @@ class Branch:
         assert stream is not None
         stream.passed()
 
+    def cut(self, number: int) -> None:
+        """All trees of openings before this one have ended, and everything in them was passed up."""
+        self.stream = None
+        self.closing, self.close_came = {}, set()
+        self.offers.refused()
+        self._to_send, self._answers, self._known, self._unsettled = [], {}, {}, None
+        self.delivered = number, (), 0, 0
+
     @property
     def streams(self) -> list[TreeStream]:
         """Return those that are not finished, the oldest first."""
@@ -135,17 +143,25 @@ class Branch:
 
     def _ordered(self, block: GivenPlaces, process: ProcessId) -> None:
         for place in block.places:
+            self._check_answer(place.source, process, block.birth)
             self.source.ordered(place)
             self._known.setdefault((process, block.birth), []).append(place.source)
 
     def _numbers(self, block: Numbers, process: ProcessId) -> None:
         for number in block.sources:
+            if block.kind is not BlockKind.KNOWN:
+                self._check_answer(number, process, block.birth)
             if block.kind is BlockKind.REFUSED:
                 self.happened[Occurrence.TREE_REFUSED] += self.source.refuse(number)
             elif block.kind is BlockKind.STABLE:
                 self.source.stable(number)
             else:
                 self.stream_of(block.birth).known(process, number)
+
+    def _check_answer(self, number: int, process: ProcessId, birth: int) -> None:
+        sent = self.source.sent.get(number)
+        if sent is not None and (sent.offer.birth, sent.offer.entry) != (birth, process):
+            raise BadBlock("an answer of one who was not asked")
 
     # What this process sends
 

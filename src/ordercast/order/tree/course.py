@@ -9,7 +9,7 @@ opening is for takes effect, and the new tree is open at once.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ordercast.model.configuration import Configuration
@@ -18,12 +18,25 @@ from ordercast.model.ids import ProcessId, process_text
 from ordercast.model.notes import Occurred, Occurrence, Opened
 from ordercast.order.tree.blocks import Close, Offer, decode_block
 from ordercast.order.tree.branch import Branch
-from ordercast.order.tree.changes import applied, trees_of, wants_of
+from ordercast.order.tree.builders.detours import edge_of
+from ordercast.order.tree.changes import trees_of
 from ordercast.order.tree.config import TreeConfig
-from ordercast.order.tree.control import Closed, Everywhere, Holding, Opening, Wants
+from ordercast.order.tree.control import (
+    Broken,
+    Closed,
+    CourseControl,
+    Everywhere,
+    Holding,
+    Load,
+    Opening,
+    Reconcile,
+    Wants,
+)
 from ordercast.order.tree.delivering import Delivering, Spot
-from ordercast.order.tree.forest import Forest, Tree, digest_of
-from ordercast.order.tree.graph import Memberships, NoGraph
+from ordercast.order.tree.directory import Change, Directory
+from ordercast.order.tree.forest import Forest, Tree
+from ordercast.order.tree.graph import NoGraph
+from ordercast.order.tree.reports import HeldMark
 from ordercast.order.tree.source import TreeSource
 
 WANTS_KEPT = 64  # openings for which it is known what was wanted here
@@ -46,9 +59,10 @@ class Boundary(NamedTuple):
 
     opening: Opening
     items: tuple[ControlItem, ...]
-    directory: Memberships
+    directory: Directory
     forest: Forest
     is_late: bool  # it was ordered when the configuration was about to end
+    is_cut: bool = False  # it ends all trees at once
 
 
 class Course:
@@ -64,7 +78,7 @@ class Course:
         self.configuration = configuration
         self.source = source
         self.delivering = delivering
-        self.directory: Memberships = {}  # of the last opening that was ordered
+        self.directory = Directory()  # of the last opening that was ordered
         self.forest_ahead = Forest()  # likewise
         self.forest = Forest()  # of the last opening that took effect here
         self.opened = 0  # its number
@@ -78,6 +92,9 @@ class Course:
         self.unclosed: set[ProcessId] = set()  # roots of trees that close
         self.introduced: set[ProcessId] = set()  # who has said what it wants
         self.behind: set[ProcessId] = set()  # whose applications are
+        self.broken: set[tuple[ProcessId, ProcessId]] = set()  # links that have failed, lower process first
+        self.rates: dict[tuple[ProcessId, str], int] = {}  # messages a second of each process to each group
+        self.settled: tuple[HeldMark, ...] = ()  # what the last reconciliation has settled
         self.branch = Branch(me, config, source, delivering)
         self.trees: dict[int, list[Tree]] = {}  # by birth
         self.closed: list[Closed] = []  # to be said
@@ -87,7 +104,7 @@ class Course:
 
     def control(
         self,
-        control: Everywhere | Wants | Opening | Closed | Holding,
+        control: CourseControl,
         spot: Spot,
         originator: ProcessId,
         sender: int,
@@ -104,6 +121,14 @@ class Course:
                 self.unclosed.discard(control.root)
         elif isinstance(control, Holding):
             (self.behind.add if control.is_held else self.behind.discard)(originator)
+        elif isinstance(control, Reconcile):
+            self._cut(control, originator)
+        elif isinstance(control, Broken):
+            ends = edge_of(originator, control.peer)
+            self.broken.add(ends)
+            self.source.avoided |= {one for one in ends if self.me in ends and one != self.me}
+        elif isinstance(control, Load):
+            self.rates.update(((originator, name), rate) for name, rate in control.rates)
         elif isinstance(control, Everywhere) and not (self.ordered or self.is_frozen or control.groups):
             yield from self._everywhere(ControlItem(self.index, spot, originator, sender, service, control))
         else:
@@ -117,15 +142,14 @@ class Course:
             return
         directory = self.directory_through(opening.through)
         try:
-            born = trees_of(opening, directory)
-            if opening.closing and not set(opening.closing) <= self.forest_ahead.trees.keys():
-                raise NoGraph("a tree closes that there is not")
+            born = trees_of(opening, directory, frozenset(self.configuration.members), self.forest_ahead)
             forest = self.forest_ahead.after(opening.closing, born)
-            self._check(forest, directory)
+            if alone := next((name for name in directory.groups if not forest.has_group(name)), None):
+                raise NoGraph(f"group {alone!r} is in no tree")
         except NoGraph as error:
             yield Alarm(AlarmKind.IMPLAUSIBLE, f"{process_text(originator)} orders a forest that is none: {error}")
             return
-        assert opening.digest == digest_of(directory), "all have the same directory"
+        assert opening.digest == directory.digest, "all have the same directory"
         items = []
         while self.unopened and self.unopened[0].place <= opening.through:
             items.append(self.unopened.popleft())
@@ -134,22 +158,35 @@ class Course:
         self.unclosed = {root for _, root in opening.closing}
         self.boundaries.append(Boundary(opening, tuple(items), directory, forest, self.is_frozen))
 
-    def _check(self, forest: Forest, directory: Memberships) -> None:
-        """Raise NoGraph when a group is in no tree."""
-        for name in directory:
-            if not forest.of_groups((name,)):
-                raise NoGraph(f"group {name!r} is in no tree")
+    def _cut(self, reconcile: Reconcile, originator: ProcessId) -> None:
+        """All trees end, when everybody knows what was held; the next opening is of new ones alone."""
+        if originator != self.configuration.members[0] or reconcile.number != self.ordered + 1:
+            return
+        opening = Opening(reconcile.number, self.index, b"", tuple(sorted(self.forest_ahead.trees)), ())
+        self.ordered, self.forest_ahead, self.unclosed = reconcile.number, Forest(), set()
+        self.trees[reconcile.number] = []
+        self.boundaries.append(Boundary(opening, (), self.directory, Forest(), self.is_frozen, is_cut=True))
 
-    def directory_through(self, through: int) -> Memberships:
-        directory = self.directory
-        for item in self.unopened:
-            if item.place <= through and isinstance(item.control, Wants):
-                directory = applied(directory, item.originator, item.control.gained, item.control.lost)
-        return directory
+    @property
+    def is_cut(self) -> bool:
+        """Whether all trees are to end here."""
+        return any(boundary.is_cut for boundary in self.boundaries)
+
+    def reconciled(self, settled: Iterable[HeldMark]) -> None:
+        """Everybody has the same of all trees that were: go on."""
+        self.settled = tuple(settled)
+        self.is_frozen = False
+        self.branch.cut(self.opened)
+
+    def directory_through(self, through: int) -> Directory:
+        said = ((item.originator, item.control) for item in self.unopened if item.place <= through)
+        return self.directory.after(
+            Change(process, wants.gained, wants.lost) for process, wants in said if isinstance(wants, Wants)
+        )
 
     def settle(self) -> Iterator[Effect]:
         """Let openings take effect here, if nothing is in their way."""
-        while self.boundaries and not self.is_frozen:
+        while self.boundaries and not self.is_frozen and not self.boundaries[0].is_cut:
             stream = self.branch.stream
             if stream is not None and stream.tree.id in self.boundaries[0].opening.closing:
                 if not stream.is_closed:
@@ -174,7 +211,7 @@ class Course:
                 yield from self._everywhere_if_wanted(item)
         self.opened = boundary.opening.number
         self.forest = boundary.forest
-        self.wants = wants_of(boundary.directory, self.me)
+        self.wants = boundary.directory.wants(self.me)
         self._wants[self.opened] = self.wants
         self._wants.pop(self.opened - WANTS_KEPT, None)
         yield Record(Opened(self.configuration.id, self.opened, self.wants))

@@ -60,6 +60,7 @@ class TreeExchange:
             tuple(sorted(stream.counts.items())) if stream is not None else (),
             tuple(held[identity] for identity in sorted(held)),
             unordered,
+            course.settled,
         )
 
     def _marks(self) -> Iterator[HeldMark]:

@@ -26,16 +26,16 @@ def regular_after(transitional: Configuration, following: Configuration) -> Conf
     )
 
 
-def finished(exchange: TreeExchange, transitional: Configuration) -> Iterator[Effect]:
+def finished(exchange: TreeExchange, transitional: Configuration | None) -> Iterator[Effect]:
     """Pass up what is left of a configuration: what a companion has delivered in it, then the signal, then the rest;
-    openings take effect between births."""
+    openings take effect between births. Without a transitional configuration, what is left of trees that end."""
     course = exchange.course
     delivering = course.delivering
     is_signalled = False
 
     def signal() -> Iterator[Effect]:
         nonlocal is_signalled
-        if not is_signalled:
+        if transitional is not None and not is_signalled:
             is_signalled = True
             delivering.current = transitional.id
             yield Install(transitional)
@@ -55,7 +55,8 @@ def finished(exchange: TreeExchange, transitional: Configuration) -> Iterator[Ef
             yield effect
     yield from openings(None)
     yield from signal()
-    yield from course.leftover()
+    if transitional is not None:
+        yield from course.leftover()
 
 
 def recovery_notes(exchange: TreeExchange) -> Iterator[Effect]:
