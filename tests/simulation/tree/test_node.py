@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ordercast.checker.verdict import Outcome
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, node_of
+from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promise
+from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import SwarmKind, outline
@@ -43,6 +47,18 @@ def test_a_calm_run_keeps_everything_but_total_order() -> None:
                 hosts = {host for topic in topics if topic < len(TOPICS) for host in TOPICS[topic]}
                 node = node_of(event.process)
                 assert not topics or node in hosts or node == node_of(delivered.message.process)
+
+
+def test_trees_with_a_blocked_link_are_reconciled() -> None:
+    """Nobody notices but the processes themselves: the members stay, and everything is delivered."""
+    block = Fault(60 * MILLISECOND, FaultKind.BLOCK, links=((0, 1), (1, 0), (0, 2)))
+    options = SimOptions(
+        engine="tree", messages=80, topics=TOPICS, topic_changes=4, fault_time_ns=500 * MILLISECOND, faults=(block,)
+    )
+    options = replace(options, tree=replace(options.tree, link_patience_ns=60 * MILLISECOND))
+    result = simulate(options, 3)
+    assert result.is_valid, result.verdict.sentence
+    assert result.counts[Occurrence.TREE_LINK_BROKEN.value] and result.counts[Occurrence.TREE_RECONCILED.value]
 
 
 def test_named_groups_do_not_run_on_it() -> None:

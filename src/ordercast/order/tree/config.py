@@ -13,7 +13,7 @@ from ordercast.order.tree.builders import BUILDERS
 class TreeConfig:
     builder: str = "auto"  # how the manager makes a forest
     open_gap_ns: int = 20 * MILLISECOND  # between two changes of the forest: what came meanwhile is one change
-    build_budget: int = 2  # slices of planning that the manager does between other things
+    build_budget: int = 1  # slices of planning that the manager does between other things
     rebuild_gap_ns: int = 10 * SECOND  # between two looks at whether another forest would cost less
     close_patience_ns: int = 500 * MILLISECOND  # with trees that do not close, before all of them are ended
     link_patience_ns: int = 300 * MILLISECOND  # with a link on which nothing moves, before others are told
