@@ -49,6 +49,9 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 # What is broken in a function is told at once; small tests come last, so that all processes end together.
 ORDER = ("unit", "pipeline", "live", "runtime", "simulation", "properties", "scenarios", "playbooks", "conformance")
 
+# Processes on a machine that may be elsewhere for a second: what fails there is run once more, and the summary says so.
+ON_REAL_TIME = ("live", "runtime")
+
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,10 +59,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
+        if _folder(item) in ON_REAL_TIME:
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 def _turn(item: pytest.Item) -> int:
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    folder = _folder(item)
     return ORDER.index(folder) if folder in ORDER else len(ORDER)
 
 

@@ -14,6 +14,10 @@ def test_a_newcomer_that_a_list_dropped_does_not_come_with_another_newcomer() ->
     assert simulate(hostile_group_options(2325), 2325).is_valid
 
 
+def test_a_client_that_comes_back_does_not_take_a_view_of_its_earlier_stay_for_an_answer() -> None:
+    assert simulate(hostile_group_options(555), 555).is_valid
+
+
 def test_snapshots_may_come_in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ordercast.groups.snapshot.PIECE_SIZE_MAX", 40)
     for seed in range(8):

@@ -89,7 +89,7 @@ def run(arguments: Sequence[str]) -> int:
     """One command; returns the exit status."""
     wanted = list(arguments) or ["--help"]
     try:
-        app = _app([wanted[0]] if wanted[0] in COMMANDS else COMMANDS)
+        app = _app([name for name in COMMANDS if name == wanted[0]] or ([] if wanted == ["--version"] else COMMANDS))
         status = app(args=wanted, prog_name="ordercast", standalone_mode=False)
     except (UsageError, Unreachable, ConnectionLost) as error:
         complain(str(error))

@@ -1,7 +1,8 @@
 """The catalogue of engines: one entry for each, with everything that others have to know of it.
 
 Daemon, simulator, campaigns, status and command line ask here. What belongs to a higher layer (a section of the status,
-of a report) is kept there under the engine's name; a test sees that no engine lacks any of it.
+of a report) is kept there under the engine's name; a test sees that no engine lacks any of it. An engine's own modules
+are imported when it is made: a daemon runs one of them, and starts sooner without the others.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.model.service import Service
 from ordercast.order.adaptive import promised as adaptive
 from ordercast.order.adaptive.config import AdaptiveConfig
-from ordercast.order.adaptive.node import AdaptiveNode
 from ordercast.order.adaptive.traffic import ADAPTIVE_TRAFFIC
 from ordercast.order.baselines import base as static
 from ordercast.order.baselines.all_ack import AllAck
@@ -33,23 +33,18 @@ from ordercast.order.baselines.two_phase import TwoPhase
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.gateways import promised as gateways
 from ordercast.order.gateways.config import GatewaysConfig
-from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.gateways.views import view_text
-from ordercast.order.layered import InnerRing
 from ordercast.order.links.config import NEAR
 from ordercast.order.membership.states import moves
 from ordercast.order.ring import promised as ring
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.setup import ONE_DOMAIN, Setup, SitePlaces
 from ordercast.order.sites import promised as sites
 from ordercast.order.sites.config import SitesConfig
-from ordercast.order.sites.node import SitesNode
 from ordercast.order.traffic import Traffic
 from ordercast.order.tree import promised as tree
 from ordercast.order.tree.config import TreeConfig
-from ordercast.order.tree.node import CONTROL, TreeNode
 
 DEFAULT = "ring"
 
@@ -93,10 +88,14 @@ class EngineEntry:
 
 
 def _ring(setup: Setup) -> ObservedEngine:
+    from ordercast.order.ring.node import RingNode
+
     return RingNode(setup.node, setup.ring, verbose=setup.verbose, beneath=setup.beneath, other_engines=setup.others)
 
 
 def _gateways(setup: Setup) -> ObservedEngine:
+    from ordercast.order.gateways.node import GatewayNode
+
     return GatewayNode(
         setup.node,
         setup.ring,
@@ -111,6 +110,8 @@ def _gateways(setup: Setup) -> ObservedEngine:
 
 def _adaptive(setup: Setup) -> ObservedEngine:
     """A configuration has no more members than the reach suits; nothing is missed that another network still brings."""
+    from ordercast.order.adaptive.node import AdaptiveNode
+
     adaptive: AdaptiveConfig = setup.tables["adaptive"]
     members_max = min(setup.ring.members_max, max(1, adaptive.members_suited))
     return AdaptiveNode(
@@ -124,6 +125,8 @@ def _adaptive(setup: Setup) -> ObservedEngine:
 
 
 def _sites(setup: Setup) -> ObservedEngine:
+    from ordercast.order.sites.node import SitesNode
+
     return SitesNode(
         setup.node,
         setup.ring,
@@ -135,6 +138,10 @@ def _sites(setup: Setup) -> ObservedEngine:
 
 
 def _tree(setup: Setup) -> ObservedEngine:
+    from ordercast.order.layered import InnerRing
+    from ordercast.order.ring.node import RingNode
+    from ordercast.order.tree.node import CONTROL, TreeNode
+
     ring = RingNode(
         setup.node,
         setup.ring,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ordercast.model.effects import Endpoint
 from ordercast.model.ids import NodeId
 from ordercast.order.engine import Engine
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
-from ordercast.order.ring.node import RingNode
+
+if TYPE_CHECKING:
+    from ordercast.order.ring.node import RingNode
 
 
 @dataclass(frozen=True, slots=True)

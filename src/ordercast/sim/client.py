@@ -228,7 +228,7 @@ class SimClient:
                 self._outbox.clear()
                 self._inbox.append((news, 0))
             case Batch() | View() | Transition() | Left() | Dropped():
-                if isinstance(news, View) and not (self._leaving[news.group] and self.station.joins_wait):
+                if isinstance(news, View) and not self._leaving[news.group]:
                     self._uncertain.discard(news.group)
                 elif isinstance(news, Left):
                     self._leaving[news.group] -= 1

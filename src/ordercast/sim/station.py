@@ -92,12 +92,6 @@ class Station:
         """Clients may ask for more groups than they may be in."""
         return bool(self._world.options.memberships_max)
 
-    @property
-    def joins_wait(self) -> bool:
-        """Joins wait for an engine that prunes: meanwhile clients may be told of an earlier stay in the group."""
-        life = self._host.life
-        return life is not None and life.engine.promises.prunes
-
     def tell(self, event: ClientEvent) -> None:
         self._world.tell(event)
 
