@@ -8,7 +8,7 @@
     CLOSED      number 4, root 8
     HOLD        held 1
     RECONCILE   number 4
-    BROKEN      process 8
+    BROKEN      process 8, epoch 4
     LOAD        rates: count 2, each: name: length 1, letters; messages a second 4
     REPORT, RECOVERED   see `reports.py`
 
@@ -35,7 +35,7 @@ _EPOCH: Final = struct.Struct(">I")
 _OPEN: Final = struct.Struct(">IQ8s")
 _TREE: Final = struct.Struct(">IQ")
 _NODE: Final = struct.Struct(">QQ")
-_PROCESS: Final = struct.Struct(">Q")
+_BROKEN: Final = struct.Struct(">QI")
 
 
 class ControlKind(IntEnum):
@@ -104,6 +104,7 @@ class Broken(NamedTuple):
     """Nothing moves on the link between who says it and another process, or what moves is wrong."""
 
     peer: ProcessId
+    epoch: int  # of the links
 
 
 class Load(NamedTuple):
@@ -158,7 +159,7 @@ def encode_reconcile(reconcile: Reconcile) -> bytes:
 
 
 def encode_broken(broken: Broken) -> bytes:
-    return bytes((ControlKind.BROKEN,)) + _PROCESS.pack(broken.peer)
+    return bytes((ControlKind.BROKEN,)) + _BROKEN.pack(*broken)
 
 
 def encode_load(load: Load) -> bytes:
@@ -201,7 +202,8 @@ def _read(kind: int, reader: ByteReader) -> Control:
     if kind == ControlKind.RECONCILE:
         return Reconcile(*reader.unpack(_EPOCH))
     if kind == ControlKind.BROKEN:
-        return Broken(ProcessId(*reader.unpack(_PROCESS)))
+        peer, epoch = reader.unpack(_BROKEN)
+        return Broken(ProcessId(peer), epoch)
     if kind == ControlKind.LOAD:
         (count,) = reader.unpack(_COUNT)
         return Load(tuple((*reader.names(1), *reader.unpack(_EPOCH)) for _ in range(count)))

@@ -92,7 +92,9 @@ class Course:
         self.unclosed: set[ProcessId] = set()  # roots of trees that close
         self.introduced: set[ProcessId] = set()  # who has said what it wants
         self.behind: set[ProcessId] = set()  # whose applications are
-        self.broken: set[tuple[ProcessId, ProcessId]] = set()  # links that have failed, lower process first
+        self.links_epoch = 0  # the opening after which they began
+        self.is_broken = False  # one of them has failed
+        self.broken: set[tuple[ProcessId, ProcessId]] = set()  # those that ever have, lower process first
         self.rates: dict[tuple[ProcessId, str], int] = {}  # messages a second of each process to each group
         self.settled: tuple[HeldMark, ...] = ()  # what the last reconciliation has settled
         self.branch = Branch(me, config, source, delivering)
@@ -124,9 +126,7 @@ class Course:
         elif isinstance(control, Reconcile):
             self._cut(control, originator)
         elif isinstance(control, Broken):
-            ends = edge_of(originator, control.peer)
-            self.broken.add(ends)
-            self.source.avoided |= {one for one in ends if self.me in ends and one != self.me}
+            self._break(edge_of(originator, control.peer), control.epoch)
         elif isinstance(control, Load):
             self.rates.update(((originator, name), rate) for name, rate in control.rates)
         elif isinstance(control, Everywhere) and not (self.ordered or self.is_frozen or control.groups):
@@ -167,6 +167,12 @@ class Course:
         self.trees[reconcile.number] = []
         self.boundaries.append(Boundary(opening, (), self.directory, Forest(), self.is_frozen, is_cut=True))
 
+    def _break(self, ends: tuple[ProcessId, ProcessId], epoch: int) -> None:
+        """A link has failed; nothing enters through it any more."""
+        self.broken.add(ends)
+        self.is_broken = self.is_broken or epoch == self.links_epoch
+        self.source.avoided |= {one for one in ends if self.me in ends and one != self.me}
+
     @property
     def is_cut(self) -> bool:
         """Whether all trees are to end here."""
@@ -175,7 +181,8 @@ class Course:
     def reconciled(self, settled: Iterable[HeldMark]) -> None:
         """Everybody has the same of all trees that were: go on."""
         self.settled = tuple(settled)
-        self.is_frozen = False
+        self.is_frozen = self.is_broken = False
+        self.links_epoch = self.opened
         self.branch.cut(self.opened)
 
     def directory_through(self, through: int) -> Directory:

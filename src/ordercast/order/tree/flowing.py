@@ -57,7 +57,7 @@ class TreeFlow:
         course.closed.clear()
         for process in bundle.broken():
             yield Record(Occurred(Occurrence.TREE_LINK_BROKEN))
-            self.saying.own.append((encode_broken(Broken(process)), Service.AGREED))
+            self.saying.own.append((encode_broken(Broken(process, course.links_epoch)), Service.AGREED))
         if (load := self.loads.due(now)) is not None:
             self.saying.own.append((encode_load(load), Service.AGREED))
         change = self.manager.change(course, now)

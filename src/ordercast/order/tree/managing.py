@@ -38,11 +38,10 @@ class Manager:
     _look_at: Instant | None = None  # when to look whether another forest would cost less
     _plan: Planning | None = None  # that is being made
     _hangs_at: Instant | None = None  # when trees that close have had time enough
-    _answered: int = 0  # links that had failed when all trees were ended
 
     def begin(self) -> None:
         """A configuration begins."""
-        self.asked = self._answered = 0
+        self.asked = 0
         self._plan = self._hangs_at = self._look_at = None
 
     def next_deadline(self, course: Course) -> Instant | None:
@@ -60,7 +59,7 @@ class Manager:
             return None
         if self._must_end(course, now):
             self._plan = self._hangs_at = None
-            self.asked, self._answered = course.ordered + 1, len(course.broken)
+            self.asked = course.ordered + 1
             return Reconcile(self.asked)
         if self._plan is None:
             self._begin_plan(course, now)
@@ -73,7 +72,7 @@ class Manager:
         elif self._hangs_at is None:
             self._hangs_at = Instant(now + self.config.close_patience_ns)
         is_hanging = self._hangs_at is not None and now >= self._hangs_at
-        return bool(course.ordered) and (is_hanging or len(course.broken) > self._answered)
+        return bool(course.ordered) and (is_hanging or course.is_broken)
 
     def _begin_plan(self, course: Course, now: Instant) -> None:
         if self._look_at is None:

@@ -380,7 +380,7 @@ class TreeNode:
     def _bundle_of(self, course: Course) -> Bundle:
         """Return new links; those of trees that were reconciled belong to another time."""
         view = course.configuration
-        return Bundle(self._link_config, self._cluster, self._me, view.id, view.members, course.opened)
+        return Bundle(self._link_config, self._cluster, self._me, view.id, view.members, course.links_epoch)
 
     def _begin(self, view: Configuration, ahead: Sequence[tuple[Spot, ProcessId, int, int, bytes]]) -> Iterator[Effect]:
         """A configuration begins: say what is wanted here, and take what the control stream has brought in it."""

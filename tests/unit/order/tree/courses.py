@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Effect
@@ -22,7 +22,7 @@ V = ConfigurationId(8, A)
 class Rehearsal:
     """The control stream of a course."""
 
-    def __init__(self, me: ProcessId, wanted: dict[ProcessId, Sequence[str]]) -> None:
+    def __init__(self, me: ProcessId, wanted: Mapping[ProcessId, Sequence[str]]) -> None:
         view = Configuration(ConfigurationKind.REGULAR, V, tuple(PROCESSES), V, tuple(PROCESSES), "", Position(V, 0, 0))
         source = TreeSource(me, 1_000, 10_000)
         self.course = Course(me, view, TreeConfig(), source, Delivering(V))

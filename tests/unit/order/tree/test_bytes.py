@@ -78,7 +78,7 @@ CONTROLS: list[tuple[bytes, Control]] = [
     (encode_closed(Closed(4, A)), Closed(4, A)),
     (encode_held(Holding(True)), Holding(True)),
     (encode_reconcile(Reconcile(5)), Reconcile(5)),
-    (encode_broken(Broken(B)), Broken(B)),
+    (encode_broken(Broken(B, 4)), Broken(B, 4)),
     (encode_load(Load((("a", 7), ("b", 0)))), Load((("a", 7), ("b", 0)))),
     (encode_report(REPORT), REPORT),
     (encode_report(SETTLED), SETTLED),

@@ -23,7 +23,7 @@ from ordercast.order.tree.blocks import (
     encode_offer,
     encode_places,
 )
-from ordercast.order.tree.control import Opening, Reconcile
+from ordercast.order.tree.control import Broken, Opening, Reconcile
 from ordercast.order.tree.directory import Change, Directory
 from ordercast.order.tree.graph import Parents
 from ordercast.order.tree.stream import BadBlock
@@ -117,3 +117,18 @@ def test_a_process_survives_any_block(seed: int) -> None:
             list(rehearsal.course.branch.deliver())
             rehearsal.course.flush()
             rehearsal.course.check_invariants()
+
+
+def test_a_link_breaks_again_after_a_reconciliation_and_its_other_end_says_nothing_new() -> None:
+    rehearsal = Rehearsal(B, WANTED)
+    rehearsal.say(rehearsal.opening(TREE, ALONE), A)
+    course = rehearsal.course
+    rehearsal.say(Broken(A, 0), B)
+    assert course.is_broken and course.source.avoided == {A}
+    rehearsal.say(Reconcile(2), A)
+    list(course.open())
+    course.reconciled(())
+    rehearsal.say(Broken(B, 0), A)
+    assert not course.is_broken, "that was told before"
+    rehearsal.say(Broken(B, 2), A)
+    assert course.is_broken
