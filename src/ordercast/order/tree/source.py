@@ -313,7 +313,7 @@ class TreeSource:
         self.sent, self._shut = {}, None
         self._unordered = self._unordered_size = 0
         cut = 0
-        wishes = [*again, *self.refused]
+        wishes = sorted([*again, *self.refused], key=lambda wish: wish.source)  # answers may have been on their way
         if self.begun:
             wishes = [*self.begun, *wishes]
             cut, self.begun = 1, []

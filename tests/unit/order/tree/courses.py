@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Effect
 from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.model.service import Service
@@ -23,7 +23,9 @@ class Rehearsal:
     """The control stream of a course."""
 
     def __init__(self, me: ProcessId, wanted: Mapping[ProcessId, Sequence[str]]) -> None:
-        view = Configuration(ConfigurationKind.REGULAR, V, tuple(PROCESSES), V, tuple(PROCESSES), "", Position(V, 0, 0))
+        view = Configuration(
+            ConfigurationKind.REGULAR, V, tuple(PROCESSES), V, tuple(PROCESSES), ChangeReason.STARTED, Position(V, 0, 0)
+        )
         source = TreeSource(me, 1_000, 10_000)
         self.course = Course(me, view, TreeConfig(), source, Delivering(V))
         for process in PROCESSES:
