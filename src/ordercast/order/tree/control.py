@@ -107,13 +107,13 @@ class Broken(NamedTuple):
     epoch: int  # of the links
 
 
-class Load(NamedTuple):
+class SenderLoad(NamedTuple):
     """How many messages a second a process sends to groups; of those that it does not name as many as before."""
 
     rates: tuple[tuple[str, int], ...]
 
 
-CourseControl = Everywhere | Wants | Opening | Closed | Holding | Reconcile | Broken | Load
+CourseControl = Everywhere | Wants | Opening | Closed | Holding | Reconcile | Broken | SenderLoad
 Control = CourseControl | Report | Recovered
 
 
@@ -162,7 +162,7 @@ def encode_broken(broken: Broken) -> bytes:
     return bytes((ControlKind.BROKEN,)) + _BROKEN.pack(*broken)
 
 
-def encode_load(load: Load) -> bytes:
+def encode_load(load: SenderLoad) -> bytes:
     entries = (_names((name,)) + _EPOCH.pack(rate) for name, rate in load.rates)
     return bytes((ControlKind.LOAD,)) + _COUNT.pack(len(load.rates)) + b"".join(entries)
 
@@ -206,7 +206,7 @@ def _read(kind: int, reader: ByteReader) -> Control:
         return Broken(ProcessId(peer), epoch)
     if kind == ControlKind.LOAD:
         (count,) = reader.unpack(_COUNT)
-        return Load(tuple((*reader.names(1), *reader.unpack(_EPOCH)) for _ in range(count)))
+        return SenderLoad(tuple((*reader.names(1), *reader.unpack(_EPOCH)) for _ in range(count)))
     raise WireError(f"there is no control message of kind {kind}")
 
 

@@ -27,13 +27,13 @@ from ordercast.order.tree.control import (
     CourseControl,
     Everywhere,
     Holding,
-    Load,
     Opening,
     Reconcile,
+    SenderLoad,
     Wants,
 )
 from ordercast.order.tree.delivering import Delivering, Spot
-from ordercast.order.tree.directory import Change, Directory
+from ordercast.order.tree.directory import Directory, InterestChange
 from ordercast.order.tree.forest import Forest, Tree
 from ordercast.order.tree.graph import NoGraph
 from ordercast.order.tree.reports import HeldMark
@@ -127,7 +127,7 @@ class Course:
             self._cut(control, originator)
         elif isinstance(control, Broken):
             self._break(edge_of(originator, control.peer), control.epoch)
-        elif isinstance(control, Load):
+        elif isinstance(control, SenderLoad):
             self.rates.update(((originator, name), rate) for name, rate in control.rates)
         elif isinstance(control, Everywhere) and not (self.ordered or self.is_frozen or control.groups):
             yield from self._everywhere(ControlItem(self.index, spot, originator, sender, service, control))
@@ -188,7 +188,7 @@ class Course:
     def directory_through(self, through: int) -> Directory:
         said = ((item.originator, item.control) for item in self.unopened if item.place <= through)
         return self.directory.after(
-            Change(process, wants.gained, wants.lost) for process, wants in said if isinstance(wants, Wants)
+            InterestChange(process, wants.gained, wants.lost) for process, wants in said if isinstance(wants, Wants)
         )
 
     def settle(self) -> Iterator[Effect]:

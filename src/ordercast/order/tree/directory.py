@@ -17,7 +17,7 @@ DIGEST_SIZE = 8
 _BOUND = 1 << 8 * DIGEST_SIZE
 
 
-class Change(NamedTuple):
+class InterestChange(NamedTuple):
     """What a process wants from now on, and what no longer."""
 
     process: ProcessId
@@ -47,7 +47,7 @@ class Directory:
         names = {name for process in processes for name in self._wants.get(process, ())}
         return {name: self.groups[name] for name in sorted(names)}
 
-    def after(self, changes: Iterable[Change]) -> Directory:
+    def after(self, changes: Iterable[InterestChange]) -> Directory:
         """Return the directory when these have been said, one after the other."""
         following = Directory()
         groups = dict(self.groups)

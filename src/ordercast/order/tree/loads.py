@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ordercast.model.ids import SECOND, Instant
-from ordercast.order.tree.control import Load
+from ordercast.order.tree.control import SenderLoad
 
 NAMED_MAX = 1_000  # groups in one word
 
@@ -26,7 +26,7 @@ class Loads:
         for name in groups:
             self._counts[name] += messages
 
-    def due(self, now: Instant) -> Load | None:
+    def due(self, now: Instant) -> SenderLoad | None:
         """Return what others are to be told, if there is anything."""
         if self._since is None or now - self._since < self._gap_ns:
             self._since = now if self._since is None else self._since
@@ -37,7 +37,7 @@ class Loads:
         self._since = now
         news = [(name, rate) for name, rate in rates.items() if _is_news(self._said.get(name, 0), rate)][:NAMED_MAX]
         self._said.update(news)
-        return Load(tuple(news)) if news else None
+        return SenderLoad(tuple(news)) if news else None
 
 
 def _is_news(said: int, rate: int) -> bool:
