@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from rig.cluster import rings_of
-from rig.hosts import Hosts, why_not
+from rig.hosts import Host, Hosts, why_not
 from rig.programs import cpu_seconds, kill
 
 from bench import corosync_peer, raw_udp
@@ -57,6 +57,7 @@ class Case:
     ring: tuple[tuple[str, int], ...] = ()
     engine: str = "ring"
     share: float = 0.0  # of gateways; 0: as usual
+    spread: float = 1.0  # of the messages so many go to everybody, the others to the sender's own ring
 
     @property
     def name(self) -> str:
@@ -70,6 +71,7 @@ class Case:
         words += ["" if self.segmentation else "no offload", "" if self.wire else "single datagrams on the wire"]
         words += ["accelerated" if self.accelerated else "", f"{self.rate:,.0f}/s" if self.rate else ""]
         words += [f"{key}={value}" for key, value in self.ring]
+        words += [f"{self.spread:g} to all" if self.spread < 1 else ""]
         words += [self.engine if self.engine != default.engine else "", f"share {self.share:g}" if self.share else ""]
         return ", ".join(word for word in words if word)
 
@@ -120,6 +122,7 @@ class Nodes:
                 "engine": case.engine,
                 "rings": rings_of(hosts),
                 **({"share": case.share} if case.share else {}),
+                **(_local_task(host, hosts, case) if case.spread < 1 else {}),
             }
             program = host.run(
                 [python, str(ROOT / "bench" / script)],
@@ -176,13 +179,34 @@ def answers_of(hosts: Hosts, case: Case, seconds: float, python: str) -> list[di
         nodes.say("go")
         nodes.hear()
         nodes.say("stop")
-        total = sum(answer["stopped"] for answer in nodes.hear())
-        nodes.say(str(total))
+        stopped = nodes.hear()
+        for host, program in zip(hosts, nodes.programs, strict=False):
+            nodes.say(str(_owed(host, hosts, case, stopped)), [program])
         answers = nodes.hear()
         nodes.say("end")
         for program in nodes.programs:
             program.wait(PATIENCE_S)
     return answers
+
+
+def local_ring(host: Host) -> str:
+    """Return the group of those on a host's ring; that of a gateway is its own."""
+    return "ring " + " and ".join(str(segment + 1) for segment in host.segments)
+
+
+def _local_task(host: Host, hosts: Hosts, case: Case) -> dict[str, Any]:
+    near = [other.number for other in hosts if set(other.segments) & set(host.segments)]
+    return {"spread": case.spread, "local_ring": local_ring(host), "near": near}
+
+
+def _owed(host: Host, hosts: Hosts, case: Case, stopped: list[dict[str, Any]]) -> int:
+    """Return how many messages a node has in the end: those for a ring that it is not on are none of its own."""
+    elsewhere = sum(
+        int(told["local"])
+        for other, told in zip(hosts, stopped, strict=False)
+        if case.spread < 1 and not set(other.segments) & set(host.segments)
+    )
+    return sum(int(told["stopped"]) for told in stopped) - elsewhere
 
 
 def outcome_of(case: Case, answers: list[dict[str, Any]]) -> Outcome:
@@ -203,7 +227,8 @@ def outcome_of(case: Case, answers: list[dict[str, Any]]) -> Outcome:
         percentile(0.5),
         percentile(0.9),
         percentile(0.99),
-        len({(answer["hash"], answer["total"]) for answer in answers}) == 1,
+        len({(answer["ring"], answer["hash"], answer["total"]) for answer in answers})
+        == len({answer["ring"] for answer in answers}),
         sum(answer["retransmitted"] for answer in answers),
         sum(answer["new_views"] for answer in answers),
         answers[0]["rotation_ns"] / 1e3,

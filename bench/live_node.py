@@ -24,8 +24,9 @@ from rig.worker import domains_of, rings_on
 from ordercast.api.raw import RawNode
 from ordercast.daemon.config.node import PORT, NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
 from ordercast.model.configuration import Configuration, ConfigurationKind
-from ordercast.model.effects import Deliver
+from ordercast.model.effects import Deliver, Subscribed
 from ordercast.model.ids import NodeId
+from ordercast.model.inputs import Interest
 from ordercast.model.roster import Place
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
@@ -36,6 +37,36 @@ from ordercast.order.ring.config import RingConfig
 STAMP = struct.Struct("=IIq")  # sender, counter, monotonic time in ns
 IDENTITY_SIZE = 8
 QUEUE_SIZE = 2 << 20
+EVERYBODY = "everybody"
+LOCAL = 1 << 31  # beside the sender: for its own ring
+
+
+class LocalNode(RawNode):
+    """Wants the messages of its own ring and those for everybody, and sends to either."""
+
+    def __init__(self, config: NodeConfig, ring: str) -> None:
+        super().__init__(config)
+        self.wanted = (ring, EVERYBODY)
+        self.granted: set[str] = set()
+        self.is_granted = asyncio.Event()
+
+    async def subscribe(self) -> None:
+        """Say what is wanted, and wait until that is in force."""
+        self._tell_interest([Interest(group, is_wanted=True) for group in self.wanted])
+        await self.is_granted.wait()
+
+    def on_subscribed(self, effect: Subscribed) -> None:
+        super().on_subscribed(effect)
+        self.granted.update(effect.groups)
+        if self.granted.issuperset(self.wanted):
+            self.is_granted.set()
+
+    async def send(self, payloads: list[bytes], service: Service, *, is_local: bool) -> None:
+        size = sum(map(len, payloads)) + self._overhead * len(payloads)
+        while not self._has_room_for(size):
+            await self._room()
+        self._hand_over(payloads, service, 0, size, (self.wanted[0] if is_local else EVERYBODY,))
+        await self.give_turn()
 
 
 class Load:
@@ -50,6 +81,8 @@ class Load:
         self.last = 0.0
         self.latencies: list[int] = []
         self.counter = 0
+        self.near = frozenset(task.get("near", ()))  # who is on a ring of this node, if that matters
+        self.local = 0  # those of them that went to the own ring
         self.views: list[tuple[float, int, bool]] = []  # when, how many members, regular or transitional
         self.changed = asyncio.Event()
         self.total = -1  # how many there will be in the end, once that is known
@@ -69,6 +102,8 @@ class Load:
         async for batch in self.node.batches():
             if isinstance(batch, Deliver):
                 for _, _, _, _, payloads, *_ in batch.parcels:
+                    if self.near and self._is_for_others(payloads[0]):
+                        continue
                     self.delivered += len(payloads)
                     self.hash = zlib.crc32(b"".join([data[:IDENTITY_SIZE] for data in payloads]), self.hash)
                     if measured:  # the first of each run has waited longest
@@ -77,6 +112,11 @@ class Load:
                     self.complete.set()
             else:
                 self._on_view(batch)
+
+    def _is_for_others(self, payload: bytes) -> bool:
+        """Whether messages went to a ring that this node is not on: some come until it is known what is wanted."""
+        sender = STAMP.unpack_from(payload)[0]
+        return bool(sender & LOCAL) and sender & ~LOCAL not in self.near
 
     async def _receive_messages(self, measured: bool) -> None:
         async for event in self.node.stream():
@@ -117,7 +157,14 @@ class Load:
         while not self.stop.is_set():
             now, counter = time.monotonic_ns(), self.counter
             self.counter += batch
-            await self.node.submit_many([pack(me, counter + i, now) + filler for i in range(batch)], self.service)
+            is_local = bool(self.near) and self.local <= counter * (1 - float(self.task["spread"]))
+            name = me | LOCAL * is_local
+            payloads = [pack(name, counter + i, now) + filler for i in range(batch)]
+            if isinstance(self.node, LocalNode):
+                self.local += batch * is_local
+                await self.node.send(payloads, self.service, is_local=is_local)
+            else:
+                await self.node.submit_many(payloads, self.service)
 
     async def _send_at_rate(self, rate: float) -> None:
         filler = bytes(self.size - STAMP.size)
@@ -173,13 +220,16 @@ def config_from(task: dict[str, Any]) -> NodeConfig:
 async def work(task: dict[str, Any]) -> None:
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    node = RawNode(config_from(task))
+    config, ring = config_from(task), task.get("local_ring")
+    node = RawNode(config) if ring is None else LocalNode(config, ring)
     await node.start()
     load = Load(task, node)
     receiving = asyncio.create_task(load.receive())
     while len(node.members) < int(task["members"]):
         load.changed.clear()
         await load.changed.wait()
+    if isinstance(node, LocalNode):
+        await node.subscribe()
     tell({"ready": task["node"]})
     if (await lines.readline()).strip() == b"watch":
         await watch(load, node)
@@ -196,7 +246,7 @@ async def work(task: dict[str, Any]) -> None:
     await lines.readline()  # stop
     load.stop.set()
     await sending
-    tell({"stopped": load.counter})
+    tell({"stopped": load.counter, "local": load.local})
     total = int((await lines.readline()).decode())  # everybody has stopped: so many were sent
     await load.delivers(total)
     sockets, stats = node.sockets, node.engine.stats
@@ -206,6 +256,7 @@ async def work(task: dict[str, Any]) -> None:
         {
             "alarms": alarms,
             "node": task["node"],
+            "ring": task.get("local_ring"),
             "delivered": delivered,
             "seconds": seconds,
             "cpu": spent,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -19,6 +20,7 @@ from random import Random
 from typing import Any
 
 from ordercast.api.raw import RawNode
+from ordercast.cli.topology_text import explained
 from ordercast.daemon.config.node import (
     MIB,
     PORT,
@@ -31,6 +33,7 @@ from ordercast.daemon.config.node import (
     Transport,
 )
 from ordercast.daemon.participant import NodeFailed, Participant
+from ordercast.daemon.status.rings_section import rings_section
 from ordercast.model.effects import Alarm, Deliver, Install
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
@@ -38,6 +41,7 @@ from ordercast.model.roster import Place, Roster
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.ring.config import RingConfig
 
 TICK_S = 0.02  # a sender at a rate wakes up so often
@@ -159,6 +163,19 @@ class ToldNode(Telling, RawNode):
     pass
 
 
+def resident_mib() -> float:
+    """Return the memory that this process holds now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / MIB
+
+
+def _network_report(node: RawNode) -> dict[str, Any]:
+    """Return who asks all to stop in a network of rings, and what a person is told; nothing of other engines."""
+    if not isinstance(node.engine, GatewayNode):
+        return {}
+    section = asdict(rings_section(node))
+    return {"holds": [hold["process"] for hold in section["holds"]], "explained": explained(section)}
+
+
 def nodes_of(processes: tuple[ProcessId, ...]) -> list[int]:
     return sorted(node_of(process) for process in processes)
 
@@ -242,6 +259,8 @@ class Worker:
             "retransmitted": node.engine.stats.packets_retransmitted,
             "segmentation": node.sockets.segmentation,
             "trace_error": node.trace_error,
+            "resident_mib": resident_mib(),
+            **_network_report(node),
         }
 
     # The application

@@ -8,6 +8,7 @@ import pytest
 from rig import why_not
 from rig.chaos import TOPOLOGIES, chaos
 from rig.cluster import LiveCluster
+from rig.gateway_slow import slowed
 from rig.hosts import Hosts
 
 from ordercast.checker import Outcome, combined
@@ -42,6 +43,11 @@ def test_a_gateway_dies_and_a_ring_is_cut_and_nobody_else_leaves(tmp_path: Path)
             assert all(one >= {1, 2, 3, 4, 5} for one in members), members
         cluster.settle()
         assert cluster.verdict().outcome is Outcome.VALID, cluster.verdict().sentence
+
+
+def test_a_slow_consumer_on_the_far_ring_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
+    found = slowed(tmp_path, 0.2, 1350, watched_s=0.1)
+    assert found.is_sound, found
 
 
 @pytest.mark.long

@@ -34,7 +34,7 @@ from ordercast.order.gateways.reading import RingReading
 from ordercast.order.large import LargeMessages
 from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, NATIVE_BLOCK, Freight
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
-from ordercast.wire.header import EXTENDED, SAFE, Heading, Part
+from ordercast.wire.header import BLOCK_SIZES, EXTENDED, SAFE, Heading, Part
 from ordercast.wire.run import PacketRun, build_raw, build_runs, parse_packet, parse_run
 from tests.packets import messages_of
 
@@ -91,7 +91,14 @@ def test_an_item_that_is_cut_short_or_has_too_much_is_refused(item: Item, draw: 
 @given(blocks)
 def test_a_block_survives_its_bytes_and_natives_leave_room_for_it(block: Block) -> None:
     data = block_of(*block)
-    assert block_from(data) == block and data[0] == len(data) <= BLOCK_SIZE_MAX
+    assert block_from(data) == block and BLOCK_SIZES[data[0]] == len(data) <= BLOCK_SIZE_MAX
+
+
+@given(st.integers(0, 63))
+def test_one_bucket_takes_no_room_and_there_are_64(bucket: int) -> None:
+    assert len(block_of(None, 1 << bucket)) == 1 and block_from(block_of(None, 1 << bucket)).mask == 1 << bucket
+    with pytest.raises(WireError):
+        block_from(bytes((0xC0 + bucket,)))
 
 
 def _through(freight: Freight) -> list[PacketRun]:

@@ -67,12 +67,14 @@ class _Large:
 
 
 class Outbox:
-    __slots__ = ("_body_max", "_large", "_queue", "_turn_of_large", "_whole_max", "size")
+    __slots__ = ("_body_max", "_large", "_lone_max", "_part_max", "_queue", "_turn_of_large", "size")
 
-    def __init__(self, body_size_max: int, *, lone_size_max: int = 0) -> None:
-        """`lone_size_max` is the body of a packet with a single message, if it may be larger than that of others."""
+    def __init__(self, body_size_max: int, *, lone_size_max: int = 0, part_size_max: int = 0) -> None:
+        """`lone_size_max` is the body of a packet with a single message, less what its block has beside one byte, if it
+        may be larger than that of others; `part_size_max` that of one with a part of a message."""
         self._body_max = body_size_max
-        self._whole_max = min(max(body_size_max, lone_size_max) - DESCRIPTOR_SIZE, 0xFFFF)
+        self._lone_max = min(max(body_size_max, lone_size_max) - DESCRIPTOR_SIZE, 0xFFFF)
+        self._part_max = min(max(body_size_max, part_size_max) - DESCRIPTOR_SIZE, 0xFFFF)
         self._queue: deque[Lot] = deque()
         self._large: dict[int, _Large] = {}  # by sender, in turn
         self._turn_of_large = True
@@ -136,7 +138,7 @@ class Outbox:
             lot = queue[0]
             if lot.sender in self._large:
                 self._large[lot.sender].waiting.append(queue.popleft())
-            elif lot.length > self._whole_max:
+            elif lot.length + len(lot.block[1:]) > self._lone_max:
                 self._large[lot.sender] = _Large(lot.payloads[lot.at], lot.service)
                 self._pass(lot, 1)
             else:
@@ -195,7 +197,7 @@ class Outbox:
         sender, large = next(iter(self._large.items()))
         del self._large[sender]
         length = len(large.data)
-        total = -(-length // self._whole_max)
+        total = -(-length // self._part_max)
         size = -(-length // total)
         first = large.sent // size
         end = min(first + limit, total)

@@ -41,7 +41,9 @@ class MessageKind(IntEnum):
 SAFE = 1  # this packet's messages ask for safe delivery
 RECOVERED = 2  # this packet carries one of an old ring, sent again on the new one
 RETRANSMITTED = 4  # sent again on request
-EXTENDED = 8  # a block of an enclosing engine stands before the descriptors; its first byte says its size
+EXTENDED = (
+    8  # a block of an enclosing engine stands before the descriptors; its first byte says its size (`BLOCK_SIZES`)
+)
 PART_SHIFT = 4  # the two bits above this say what part of its message the packet's only payload is
 BELOW_PART = (1 << PART_SHIFT) - 1  # the flags that all parts of a message share
 
@@ -56,6 +58,8 @@ ORIGIN_SIZE = ORIGIN.size
 DESCRIPTOR_SIZE = 7  # of each message: sender 4, length 2, service 1; all senders first, then lengths, then services
 FIXED_SIZE = FIXED.size
 COUNT_MAX = 255
+LONE_BYTE = 0x80  # a block that begins with such a byte is that byte alone, and says something with its other bits
+BLOCK_SIZES = bytes((*range(LONE_BYTE), *(1,) * (256 - LONE_BYTE)))  # of blocks, by their first bytes
 SHORT_BLOCK = 9  # blocks that are longer end with a number of eight bytes, another one in each packet
 assert (FLAGS_AT, FIXED_SIZE, HEADER_SIZE, ORIGIN_SIZE) == (31, 35, 59, 18)
 

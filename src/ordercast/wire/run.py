@@ -20,6 +20,7 @@ from ordercast.wire.head import OPENING
 from ordercast.wire.header import (
     ARRIVAL,
     BELOW_PART,
+    BLOCK_SIZES,
     DESCRIPTOR_SIZE,
     DESCRIPTORS,
     EXTENDED,
@@ -109,7 +110,7 @@ class PacketRun:
         self.is_safe = is_safe  # safe delivery is asked for
         self.parts = parts  # which part of a message each packet has; nothing: whole messages
         # The messages; None once delivered, and of a recovered packet, which is not delivered. Of packets with a block
-        # that have parts or messages of several lengths, they stay in the bytes until an enclosing engine wants them.
+        # in a row, or of a part, they stay in the bytes until an enclosing engine wants them.
         self.parcel = parcel
 
     @property
@@ -138,7 +139,7 @@ class PacketRun:
     def block(self, seq: int) -> bytes:
         """Return what an enclosing engine has put before the descriptors of one packet, its size first."""
         at = self.at + (seq - self.seq) * self.size + HEADER_SIZE
-        return self.data[at : at + self.data[at]] if self.flags & EXTENDED else b""
+        return self.data[at : at + BLOCK_SIZES[self.data[at]]] if self.flags & EXTENDED else b""
 
     def piece(self, first: int, last: int) -> PacketRun:
         """Return some of the packets."""
@@ -182,11 +183,13 @@ def parse_run(data: bytes, start: int, size: int, heading: Heading, expected: Se
     if length == size and not flags & RECOVERED:
         alike = (len(data) - start) // size
         if alike > 1:
-            head = data[start + HEADER_SIZE] if flags & EXTENDED else 0
+            head = BLOCK_SIZES[data[start + HEADER_SIZE]] if flags & EXTENDED else 0
             if run.parts:
                 _extend_parts(run, alike, head)
+            elif head:
+                _extend_bare(run, alike, head)
             else:
-                _extend(run, alike, head)
+                _extend(run, alike)
     return run
 
 
@@ -229,7 +232,7 @@ def parse_data(
 def _block_size(data: bytes, at: int, end: int) -> int:
     if at >= end or not data[at]:
         raise WireError("a packet without the block that it should have")
-    return data[at]
+    return BLOCK_SIZES[data[at]]
 
 
 def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
@@ -241,39 +244,23 @@ def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
 
 
 @lru_cache(maxsize=512)
-def _shape(each: int, length: int, count: int, head: int) -> struct.Struct:
+def _shape(each: int, length: int, count: int) -> struct.Struct:
     """So many packets with so many messages of one length. Each has what is the same in packets that are alike, the
-    seq, what is the same behind it up to the payloads, and the payloads."""
-    packet = f"{FIXED_SIZE}sQ{_behind_shape(each, head)}" + f"{length}s" * each
+    seq, the descriptors, which are the same too, and the payloads."""
+    packet = f"{FIXED_SIZE}sQ{STAMPS_SIZE}x{DESCRIPTOR_SIZE * each}s" + f"{length}s" * each
     return struct.Struct(">" + packet * count)
 
 
 @lru_cache(maxsize=512)
 def _bare_shape(each: int, size: int, count: int, head: int) -> struct.Struct:
-    """So many packets of one size with a block, without their payloads."""
-    rest = size - HEADER_SIZE - head - DESCRIPTOR_SIZE * each
-    return struct.Struct(">" + f"{FIXED_SIZE}sQ{_behind_shape(each, head)}{rest}x" * count)
-
-
-def _behind_shape(each: int, head: int) -> str:
-    """What is the same behind the seqs of packets that are alike, up to the payloads, and what is not: those with a
-    block were sent in one visit."""
+    """So many packets of one size with a block, without their payloads. What is the same in those that are alike stands
+    in one piece behind the seq, in two around the number that ends a long block: they were sent in one visit."""
     descriptors = DESCRIPTOR_SIZE * each
-    if not head:
-        return f"{STAMPS_SIZE}x{descriptors}s"
-    if head <= SHORT_BLOCK:
-        return f"{STAMPS_SIZE + head + descriptors}s"
-    return f"{_same_in_block(head)}s{BLOCK_NUMBER.size}x{descriptors}s"
-
-
-def _same_behind(data: bytes, at: int, each: int, head: int) -> list[bytes]:
-    """Return of one packet what is the same in all."""
-    begin, end = at + HEADER_SIZE + head, at + HEADER_SIZE + head + DESCRIPTOR_SIZE * each
-    if not head:
-        return [data[begin:end]]
-    if head <= SHORT_BLOCK:
-        return [data[at + STAMPS_AT : end]]
-    return [data[at + STAMPS_AT : begin - BLOCK_NUMBER.size], data[begin:end]]
+    same = f"{STAMPS_SIZE + head + descriptors}s"
+    if head > SHORT_BLOCK:
+        same = f"{_same_in_block(head)}s{BLOCK_NUMBER.size}x{descriptors}s"
+    rest = size - HEADER_SIZE - head - descriptors
+    return struct.Struct(">" + f"{FIXED_SIZE}sQ{same}{rest}x" * count)
 
 
 def _block_shape(head: int) -> str:
@@ -289,19 +276,17 @@ def _same_in_block(head: int) -> int:
     return STAMPS_SIZE + (head if head <= SHORT_BLOCK else head - BLOCK_NUMBER.size)
 
 
-def _extend(run: PacketRun, alike: int, head: int) -> None:
+def _extend(run: PacketRun, alike: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
     seq, originator, senders, services, payloads, each, _ = run.parcel
     lengths = set(map(len, payloads))
     if len(lengths) > 1:
-        if head:
-            _extend_bare(run, alike, head, each)
         return
-    fields = _shape(each, lengths.pop(), alike - 1, head).unpack_from(run.data, run.at + run.size)
-    behind = _same_behind(run.data, run.at, each, head)
-    stride = 2 + len(behind) + each
-    count = run.count = 1 + _alike(run, fields, stride, behind, alike)
+    fields = _shape(each, lengths.pop(), alike - 1).unpack_from(run.data, run.at + run.size)
+    begin, stride = run.at + HEADER_SIZE, 3 + each
+    descriptors = run.data[begin : begin + DESCRIPTOR_SIZE * each]
+    count = run.count = 1 + _alike(run, fields, stride, [descriptors], alike)
     gathered = [*payloads, *fields[stride - 1 : (count - 1) * stride : stride]] if each == 1 else [*payloads]
     if each > 1:
         found = list(fields[: (count - 1) * stride])
@@ -311,10 +296,15 @@ def _extend(run: PacketRun, alike: int, head: int) -> None:
     run.parcel = seq, originator, tuple(senders) * count, bytes(services) * count, gathered, each, 0
 
 
-def _extend_bare(run: PacketRun, alike: int, head: int, each: int) -> None:
-    """The same for packets with a block and messages of several lengths, which stay where they are."""
-    fields = _bare_shape(each, run.size, alike - 1, head).unpack_from(run.data, run.at + run.size)
-    behind = _same_behind(run.data, run.at, each, head)
+def _extend_bare(run: PacketRun, alike: int, head: int) -> None:
+    """The same for packets with a block. Their messages stay where they are until they are passed up, which is two
+    rotations later: cut out now, they would take as much memory again for as long."""
+    data, at, each = run.data, run.at, run.data[run.at + FLAGS_AT + 1]
+    begin, end = at + HEADER_SIZE + head, at + HEADER_SIZE + head + DESCRIPTOR_SIZE * each
+    behind = [data[at + STAMPS_AT : end]]
+    if head > SHORT_BLOCK:
+        behind = [data[at + STAMPS_AT : begin - BLOCK_NUMBER.size], data[begin:end]]
+    fields = _bare_shape(each, run.size, alike - 1, head).unpack_from(data, at + run.size)
     run.count, run.parcel = 1 + _alike(run, fields, 2 + len(behind), behind, alike), None
 
 

@@ -1,6 +1,7 @@
 """Items as packets of a ring: what stands in the block before the descriptors, and how control takes packets.
 
-A native packet has a block of 1 byte, or of 9 with the mask of the groups that want it. A packet that a gateway
+A native packet has a block of 1 byte, which may name the one bucket of the groups that want it, or of 9 with a mask of
+several buckets. A packet that a gateway
 carries has a block of 27 or 35: the tag of its logical ring, its tick, the place of its originator and its seq, as they
 were at first, and the rest of it unchanged. Natives leave room for that, but for those with a single large message.
 These, packets that count under a condition (`since`, `half`), and all while a merge brings members who may not know
@@ -31,11 +32,13 @@ from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, CONTROL_SENDER, NATI
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.header import (
+    BLOCK_SIZES,
     DESCRIPTOR_SIZE,
     DESCRIPTORS,
     EXTENDED,
     FLAGS_AT,
     HEADER_SIZE,
+    LONE_BYTE,
     PART_SHIFT,
     SAFE,
     SERVICES,
@@ -76,7 +79,7 @@ def block_from(data: bytes) -> Block:
     """Return what a block says; WireError if there is no such block."""
     size = len(data)
     if size == len(NATIVE_BLOCK):
-        return Block(None, EVERYTHING)
+        return Block(None, _mask_in(data[0]))
     if size not in (MASKED, CARRIED, CARRIED_MASKED):
         raise WireError(f"a block of {size} bytes does not exist")
     mask = _MASK.unpack_from(data, 1)[0] if size in (MASKED, CARRIED_MASKED) else EVERYTHING
@@ -88,8 +91,18 @@ def block_from(data: bytes) -> Block:
     return Block(PacketOrigin(tag, tick, place, Seq(seq)), mask)
 
 
+def _mask_in(lone: int) -> int:
+    """Return the mask of a native packet whose block is one byte."""
+    bucket = lone - LONE_BYTE
+    if bucket >= _MASK.size * 8:
+        raise WireError(f"bucket {bucket} does not exist")
+    return EVERYTHING if bucket < 0 else 1 << bucket
+
+
 def block_of(origin: PacketOrigin | None, mask: int = EVERYTHING) -> bytes:
     """Return the bytes of a block."""
+    if origin is None and mask.bit_count() == 1:
+        return _SIZE.pack(LONE_BYTE + mask.bit_length() - 1)
     asked = b"" if mask == EVERYTHING else _MASK.pack(mask)
     first = b"" if origin is None else _ORIGIN.pack(*origin)
     return _SIZE.pack(_SIZE.size + len(asked) + len(first)) + asked + first
@@ -102,7 +115,7 @@ def body_of(run: PacketRun, seq: int) -> bytes:
     """Return one packet of a run without what belongs to its ring."""
     at = run.at + (seq - run.seq) * run.size
     flags, count = run.data[at + FLAGS_AT], run.data[at + FLAGS_AT + 1]
-    begin = at + HEADER_SIZE + run.data[at + HEADER_SIZE]
+    begin = at + HEADER_SIZE + BLOCK_SIZES[run.data[at + HEADER_SIZE]]
     return bytes((flags >> PART_SHIFT, count)) + run.data[begin : at + run.size]
 
 
@@ -112,7 +125,7 @@ def bodies_of(runs: Sequence[PacketRun]) -> Sequence[bytes]:
     data, at = run.data, run.at
     if is_in_parts(run):
         return tuple(body_of(run, seq) for seq in range(run.seq, run.seq + run.count))
-    each, begin = data[at + FLAGS_AT + 1], at + HEADER_SIZE + data[at + HEADER_SIZE]
+    each, begin = data[at + FLAGS_AT + 1], at + HEADER_SIZE + BLOCK_SIZES[data[at + HEADER_SIZE]]
     start = begin + DESCRIPTOR_SIZE * each
     head, skipped = bytes((Part.WHOLE, each)) + data[begin:start], start - at
     places = [
@@ -142,11 +155,11 @@ def together(runs: Iterable[PacketRun]) -> Iterator[list[PacketRun]]:
 def _shape_of(run: PacketRun) -> tuple[object, ...]:
     """Return what is the same in runs of one visit that are alike; nothing, if each counts for itself."""
     data, at = run.data, run.at
-    begin = at + HEADER_SIZE + data[at + HEADER_SIZE]
+    begin = at + HEADER_SIZE + BLOCK_SIZES[data[at + HEADER_SIZE]]
     if data[at + FLAGS_AT] >> PART_SHIFT or data[begin : begin + 4] == _CONTROL:
         return ()
     end = begin + DESCRIPTOR_SIZE * data[at + FLAGS_AT + 1]
-    if data[at + HEADER_SIZE] <= MASKED:
+    if BLOCK_SIZES[data[at + HEADER_SIZE]] <= MASKED:
         return run.originator, data[at + TIMESTAMP_AT : end]
     return run.originator, data[at + TIMESTAMP_AT : begin - _NUMBER.size], data[begin:end]
 
@@ -159,14 +172,14 @@ def _numbers(size: int, count: int) -> struct.Struct:
 
 def _numbers_in(run: PacketRun) -> tuple[int, ...]:
     """Return the numbers that end the blocks of a run."""
-    first = run.at + HEADER_SIZE + run.data[run.at + HEADER_SIZE] - _NUMBER.size
+    first = run.at + HEADER_SIZE + BLOCK_SIZES[run.data[run.at + HEADER_SIZE]] - _NUMBER.size
     return _numbers(run.size, run.count).unpack_from(run.data, first)
 
 
 def is_control(run: PacketRun) -> bool:
     """Whether a run has items of control: they have packets of their own."""
     at = run.at + HEADER_SIZE
-    begin = at + run.data[at]
+    begin = at + BLOCK_SIZES[run.data[at]]
     return run.data[begin : begin + 4] == _CONTROL
 
 
@@ -175,7 +188,7 @@ _CONTROL = CONTROL_SENDER.to_bytes(4, "big")
 
 def is_carried(run: PacketRun) -> bool:
     """Whether a gateway carries the packets of a run: they have been numbered elsewhere first."""
-    return run.data[run.at + HEADER_SIZE] > MASKED
+    return BLOCK_SIZES[run.data[run.at + HEADER_SIZE]] > MASKED
 
 
 def is_in_parts(run: PacketRun) -> bool:
@@ -186,7 +199,7 @@ def is_in_parts(run: PacketRun) -> bool:
 def control_in(run: PacketRun) -> bytes:
     """Return the item in a packet of control that has a whole one."""
     data, at = run.data, run.at
-    begin = at + HEADER_SIZE + data[at + HEADER_SIZE]
+    begin = at + HEADER_SIZE + BLOCK_SIZES[data[at + HEADER_SIZE]]
     if data[at + FLAGS_AT + 1] != 1:
         raise WireError("several items in one packet")
     length = int.from_bytes(data[begin + 4 : begin + 6], "big")
@@ -197,7 +210,7 @@ def control_in(run: PacketRun) -> bytes:
 def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[bytes]]:
     """Return which parts of items the packets of a run have, and their bytes: views of them, to be joined."""
     data, at = memoryview(run.data), run.at
-    begin = at + HEADER_SIZE + data[at + HEADER_SIZE] + DESCRIPTOR_SIZE
+    begin = at + HEADER_SIZE + BLOCK_SIZES[data[at + HEADER_SIZE]] + DESCRIPTOR_SIZE
     room, end = at + run.size - begin, begin + run.count * run.size
     payloads = [data[place : place + room] for place in range(begin, end, run.size)]
     parts, index = bytes(run.parts), -1
@@ -261,7 +274,9 @@ def _told(stretch: Stretch) -> Stretch:
 def _asks_for_safe(run: PacketRun) -> bool:
     """Whether the messages of a run ask for safe delivery: all do, or none."""
     at = run.at + HEADER_SIZE
-    return run.data[at + run.data[at] + DESCRIPTOR_SIZE * run.data[run.at + FLAGS_AT + 1] - 1] == Service.SAFE
+    return (
+        run.data[at + BLOCK_SIZES[run.data[at]] + DESCRIPTOR_SIZE * run.data[run.at + FLAGS_AT + 1] - 1] == Service.SAFE
+    )
 
 
 def parcels_of(stretch: Stretch) -> Iterator[tuple[Parcel, Sequence[int]]]:

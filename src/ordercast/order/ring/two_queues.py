@@ -58,8 +58,11 @@ class TwoQueues(Outbox):
     def __init__(self, body_size_max: int, clock: Clock) -> None:
         """`body_size_max` is a ring's that stands alone. Packets leave room for what a gateway writes before the
         descriptors; one with a single large message need not, since gateways can carry it as an item of control."""
-        lone = body_size_max - SHORT_BLOCK
-        super().__init__(body_size_max - BLOCK_SIZE_MAX, lone_size_max=lone)
+        super().__init__(
+            body_size_max - BLOCK_SIZE_MAX,
+            lone_size_max=body_size_max - len(NATIVE_BLOCK),
+            part_size_max=body_size_max - SHORT_BLOCK,
+        )
         self._clock = clock
         self._freight: deque[Freight] = deque()
         self._freight_packets = 0  # that wait

@@ -240,6 +240,7 @@ ORIGIN = PacketOrigin(77, 250, 2, 31)  # type: ignore[arg-type]
 EVERYTHING = (1 << 64) - 1
 BLOCKS: tuple[tuple[str, str, Block, tuple[Group, ...]], ...] = (
     ("block-native", "The block of a native packet", Block(None, EVERYTHING), ((1, "size"),)),
+    ("block-bucket", "The block of a native packet to one group", Block(None, 1 << 5), ((1, "0x80 and the bucket"),)),
     ("block-masked", "The block of a native packet that few want", Block(None, 5), ((1, "size"), (8, "mask"))),
     (
         "block-carried",

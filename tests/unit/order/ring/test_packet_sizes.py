@@ -7,11 +7,13 @@ import pytest
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.model.ids import ConfigurationId, Seq
 from ordercast.order.clock import Clock
+from ordercast.order.gateways.interest import mask_of, native_block
+from ordercast.order.gateways.packets import Block, block_from
 from ordercast.order.outbox import Outbox, cost, lots_from
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, TwoQueues
 from ordercast.wire.head import HEAD_SIZE, SEAL_ROOM
-from ordercast.wire.header import ORIGIN_SIZE, SHORT_BLOCK, Heading, Part, recovered
+from ordercast.wire.header import HEADER_SIZE, ORIGIN_SIZE, Heading, Part, recovered
 from ordercast.wire.run import build_runs
 
 from ..rings import CLUSTER, ONE, TWO
@@ -32,9 +34,10 @@ def packets_of(message: bytes) -> list[bytes]:
     return [run.packet(Seq(seq)) for run in runs for seq in range(run.seq, run.last + 1)]
 
 
-def natives_of(message: bytes, count: int = 1) -> list[bytes]:
-    """The packets of messages on a ring in a network of rings."""
-    queues, lots = TwoQueues(RingConfig().body_size_max, Clock()), lots_from([message] * count, 4, 0)
+def natives_of(message: bytes, count: int = 1, groups: tuple[str, ...] = ()) -> list[bytes]:
+    """The packets of messages to these groups, or to all, on a ring in a network of rings."""
+    queues = TwoQueues(RingConfig().body_size_max, Clock())
+    lots = lots_from([message] * count, 4, 0, native_block(groups))
     queues.add(lots, cost(lots))
     runs = queues.runs(HEADING, ONE, Seq(1), 1, 1, 99)
     return [run.packet(Seq(seq)) for run in runs for seq in range(run.seq, run.last + 1)]
@@ -43,9 +46,16 @@ def natives_of(message: bytes, count: int = 1) -> list[bytes]:
 def test_in_a_network_of_rings_small_messages_leave_room_to_be_carried_and_a_large_one_is_whole() -> None:
     full = ROOM - SEAL_ROOM - ORIGIN_SIZE
     assert max(map(len, natives_of(bytes(100), 500))) + BLOCK_SIZE_MAX - 1 <= full
-    (packet,) = natives_of(bytes(1350))
-    assert len(packet) + SHORT_BLOCK - 1 <= full  # a mask finds room
-    assert len(natives_of(bytes(1368))) == 1 and len(natives_of(bytes(1369))) == 2
+    assert len(natives_of(bytes(1376))[0]) == full and len(natives_of(bytes(1377))) == 2
+    several = ("eightltr", "ninelettr")
+    assert len(natives_of(bytes(1368), groups=several)) == 1 and len(natives_of(bytes(1369), groups=several)) == 2
+
+
+def test_a_message_of_1350_bytes_that_a_client_sends_to_a_group_is_one_packet_in_a_network_of_rings() -> None:
+    (packet,) = natives_of(CLIENT + bytes(1350), groups=("eightltr",))
+    wrapped = recovered(packet, ONE, Heading(CLUSTER, ConfigurationId(12, TWO), (TWO,)), TWO, Seq(1), 1)
+    assert sealed_size(wrapped) == ROOM
+    assert block_from(packet[HEADER_SIZE : HEADER_SIZE + 1]) == Block(None, mask_of(("eightltr",)))
 
 
 def sealed_size(packet: bytes) -> int:
