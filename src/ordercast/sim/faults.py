@@ -12,7 +12,6 @@ from ordercast.sim.topology import Attachments, segment_count, segments_of
 class FaultKind(Enum):
     PARTITION = "partition"  # `groups` hear only themselves; other hosts form one more group
     CUT = "cut"  # the directed links `links` are dead
-    BLOCK = "block"  # what processes tell each other on links is lost on the directed `links`, all else passes
     HEAL = "heal"  # all links and attachments work again, nobody is deaf
     CRASH = "crash"  # `node` dies, its disk stays
     CRASH_BEFORE_WRITE = "crash before write"  # at its next write, nothing of which reaches the disk
@@ -31,6 +30,7 @@ class FaultKind(Enum):
     LOSSY = "lossy"  # `network`, `segment` or `links` lose packets, each with `chance`
     SLOW = "slow"  # `network`, `segment` or `links` take `duration_ns` longer for every hop
     MEND = "mend"  # `network`, `segment` or `links` work again
+    BLOCK = "block"  # what processes tell each other on links is lost on the directed `links`, all else passes
     DETACH = "detach"  # `node` neither sends nor receives on `segment`: it has lost that attachment
     ATTACH = "attach"  # `node` has the attachment again
     RELOAD = "reload"  # `node` gets a node list of this `version`, with the hosts `listed`
