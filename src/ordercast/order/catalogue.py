@@ -155,9 +155,10 @@ def _tree(setup: Setup) -> ObservedEngine:
         other_engines=setup.others,
         engine=tree.ENGINE,
     )
-    links = replace(NEAR, packet_size=setup.ring.packet_size_max, stall_ns=0)
+    config: TreeConfig = setup.tables["tree"]
+    links = replace(NEAR, packet_size=setup.ring.packet_size_max, stall_ns=config.link_patience_ns)
     control = InnerRing(ring, MAIN, CONTROL)
-    return TreeNode(setup.node, setup.ring, setup.tables["tree"], links, control, ring)
+    return TreeNode(setup.node, setup.ring, config, links, control, ring)
 
 
 def _static(engine: type[Static], gives: str, costs: str) -> EngineEntry:

@@ -42,9 +42,12 @@ class Delivering:
 
     def begin(self, configuration: ConfigurationId) -> int:
         """Begin a configuration; return how many large messages are cut."""
-        cut = len(self.large)
         self.configuration = self.current = configuration
-        self.large = LargeMessages()
+        return self.cut()
+
+    def cut(self) -> int:
+        """Drop large messages that are not whole, which all do alike; return how many."""
+        cut, self.large = len(self.large), LargeMessages()
         return cut
 
     def cargo(self, cargo: Cargo) -> Deliver | None:

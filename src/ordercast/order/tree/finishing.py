@@ -27,10 +27,11 @@ def regular_after(transitional: Configuration, following: Configuration) -> Conf
     )
 
 
-def finished(exchange: TreeExchange, transitional: Configuration) -> Iterator[Effect]:
+def finished(exchange: TreeExchange, transitional: Configuration | None) -> Iterator[Effect]:
     """Pass up what is left of a configuration: what a companion has delivered in it, then the signal, then the rest;
     openings take effect between births. A companion may have delivered messages of some groups beyond the signal: so
-    each group is signalled where the first message comes that no companion in it has delivered."""
+    each group is signalled where the first message comes that no companion in it has delivered. Without a
+    transitional configuration, pass up what is left of trees that end."""
     course = exchange.course
     delivering = course.delivering
     is_signalled = is_apart = False
@@ -38,7 +39,7 @@ def finished(exchange: TreeExchange, transitional: Configuration) -> Iterator[Ef
 
     def signal() -> Iterator[Effect]:
         nonlocal is_signalled
-        if not is_signalled:
+        if transitional is not None and not is_signalled:
             is_signalled = True
             delivering.current = transitional.id
             yield Install(transitional, parts=True)
@@ -46,7 +47,7 @@ def finished(exchange: TreeExchange, transitional: Configuration) -> Iterator[Ef
     def part_all() -> Iterator[Effect]:
         nonlocal is_apart
         yield from signal()
-        if not is_apart:
+        if transitional is not None and not is_apart:
             is_apart = True
             yield Parted(None)
 
@@ -54,7 +55,7 @@ def finished(exchange: TreeExchange, transitional: Configuration) -> Iterator[Ef
         """Signal the groups of a message that is beyond their cuts."""
         yield from signal()
         names = [name for name in exchange.names(mark) if name not in parted]
-        if names and not is_apart:
+        if transitional is not None and names and not is_apart:
             parted.update(names)
             yield Parted(tuple(names))
 
@@ -75,7 +76,8 @@ def finished(exchange: TreeExchange, transitional: Configuration) -> Iterator[Ef
             yield effect
     yield from openings(None)
     yield from part_all()
-    yield from course.leftover()
+    if transitional is not None:
+        yield from course.leftover()
 
 
 def recovery_notes(exchange: TreeExchange) -> Iterator[Effect]:

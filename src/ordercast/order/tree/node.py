@@ -46,6 +46,7 @@ from ordercast.order.tree.delivering import Delivering, Spot
 from ordercast.order.tree.exchange import TreeExchange
 from ordercast.order.tree.finishing import counted, finished, note, recovery_notes, regular_after, transitional_of
 from ordercast.order.tree.flowing import TreeFlow
+from ordercast.order.tree.loads import Loads
 from ordercast.order.tree.managing import Manager
 from ordercast.order.tree.promised import ENGINE, GROUPS, PROMISED, REPLICAS, SERVICES
 from ordercast.order.tree.reports import Recovered, Report, encode_recovered, encode_report
@@ -88,7 +89,8 @@ class TreeNode:
         self._bundle: Bundle | None = None
         self._manager = Manager(config)
         self._saying = Saying(control)
-        self._flow = TreeFlow(self._saying, self._manager, sizes.queue_size_max // SPARE)
+        self._loads = Loads(config.load_gap_ns)
+        self._flow = TreeFlow(self._saying, self._manager, self._loads, sizes.queue_size_max // SPARE)
         self._wants_room = 0
         self._is_leaving = self._has_left = False
 
@@ -285,7 +287,16 @@ class TreeNode:
             self._ahead.append((spot, originator, sender, service, data))
         else:
             yield from course.control(control, spot, originator, sender, service)
+            if course.is_cut and not course.is_frozen:
+                self._reconcile(course)
             yield from course.settle()
+
+    def _reconcile(self, course: Course) -> None:
+        """All trees end within the configuration: report what is held, as when members change."""
+        course.is_frozen = True
+        self._bundle = None
+        self._exchange = TreeExchange(course, course.configuration.members, {})
+        self._saying.own.append((encode_report(self._exchange.mine), Service.SAFE))
 
     def _installed(self, configuration: Configuration, now: Instant) -> Iterator[Effect]:
         if configuration.kind is ConfigurationKind.TRANSITIONAL:
@@ -294,39 +305,48 @@ class TreeNode:
                 self._course.is_frozen = True
             return
         self._is_regular = True
+        came = {} if self._exchange is None else self._exchange.came
+        yield from self._interrupted()
         self._saying.configuration = configuration.id
         if self._course is None:
             delivering = Delivering(configuration.id)
             self._course = Course(self._me, configuration, self._config, self._source, delivering)
             yield from self._begin(configuration, ())
             return
-        came = {} if self._exchange is None else self._exchange.came
-        if self._exchange is not None:
-            yield note(
-                Occurrence.TREE_EXCHANGE_INTERRUPTED
-                if self._exchange.plan is None
-                else Occurrence.TREE_RECOVERY_INTERRUPTED
-            )
-            self._ahead.clear()
         self._saying.own.clear()
         self._bundle = None
         self._next = configuration
         self._exchange = TreeExchange(self._course, configuration.members, came)
         self._saying.own.append((encode_report(self._exchange.mine), Service.SAFE))
 
+    def _interrupted(self) -> Iterator[Effect]:
+        """An exchange fails. What the control stream has brought meanwhile belongs to a configuration that this process
+        never installs; or, when trees were being reconciled, to the one that ends: others have let it take effect."""
+        exchange, ahead = self._exchange, self._ahead
+        self._exchange, self._ahead = None, []
+        if exchange is None:
+            return
+        interrupted = Occurrence.TREE_EXCHANGE_INTERRUPTED, Occurrence.TREE_RECOVERY_INTERRUPTED
+        yield note(interrupted[exchange.plan is not None])
+        for message in ahead if self._next is None else ():
+            yield from self._ordered(*message)
+
     def _complete(self) -> Iterator[Effect]:
-        """Deliver what is left of the old configuration, and begin the new one."""
+        """Deliver what is left of the old configuration, and begin the new one; or go on in it, with new trees."""
         exchange, following, course = self._exchange, self._next, self._course_now
-        if exchange is None or following is None or not exchange.is_complete:
+        if exchange is None or not exchange.is_complete:
             return
         assert exchange.plan is not None
         yield from recovery_notes(exchange)
+        if following is None:
+            yield from self._reconciled(exchange)
+            return
         old, along = course.configuration, exchange.companions
         if old.members[0] not in along and (course.boundaries or course.unclosed or course.unopened):
             yield note(Occurrence.TREE_MANAGER_LOST)
         transitional = transitional_of(old, along, following)
         yield from finished(exchange, transitional)
-        again, cut = course.source.start_over(exchange.own_held)
+        again, cut = course.source.start_over(exchange.own_held, is_ended=True)
         yield from course.placed()
         yield from counted({Occurrence.TREE_ORDERED_AGAIN: again, Occurrence.LARGE_SENT_AGAIN: cut})
         cut = course.delivering.begin(following.id)
@@ -337,10 +357,37 @@ class TreeNode:
         ahead, self._ahead = self._ahead, []
         yield from self._begin(view, ahead)
 
+    def _reconciled(self, exchange: TreeExchange) -> Iterator[Effect]:
+        """Everybody has the same of all trees that were: go on in the configuration."""
+        course = self._course_now
+        assert exchange.plan is not None
+        yield from finished(exchange, None)
+        again, cut = course.source.start_over(exchange.own_held, is_ended=False)
+        yield from counted(
+            {
+                Occurrence.TREE_RECONCILED: 1,
+                Occurrence.TREE_ORDERED_AGAIN: again,
+                Occurrence.LARGE_SENT_AGAIN: cut,
+                Occurrence.LARGE_CUT: course.delivering.cut(),
+            }
+        )
+        course.reconciled(exchange.plan.marks.values())
+        self._exchange = None
+        self._bundle = self._bundle_of(course)
+        ahead, self._ahead = self._ahead, []
+        for message in ahead:
+            yield from self._ordered(*message)
+
+    def _bundle_of(self, course: Course) -> Bundle:
+        """Return new links; those of trees that were reconciled belong to another time."""
+        view = course.configuration
+        return Bundle(self._link_config, self._cluster, self._me, view.id, view.members, course.links_epoch)
+
     def _begin(self, view: Configuration, ahead: Sequence[tuple[Spot, ProcessId, int, int, bytes]]) -> Iterator[Effect]:
         """A configuration begins: say what is wanted here, and take what the control stream has brought in it."""
-        self._bundle = Bundle(self._link_config, self._cluster, self._me, view.id, view.members)
+        self._bundle = self._bundle_of(self._course_now)
         self._manager.begin()
+        self._loads.begin()
         self._saying.begin(f"={self._me:x}")
         yield Install(view)
         for message in ahead:
@@ -387,7 +434,7 @@ class TreeNode:
         course = self._course
         if not self._is_leaving or self._has_left or course is None or self._exchange is not None:
             return []
-        stream = course.stream
+        stream = course.branch.stream
         is_done = self._source.is_empty and not course.boundaries and not (stream is not None and stream.queue)
         if not is_done or not self._observed.is_ready or self._saying.own or course.is_frozen:
             return []

@@ -98,6 +98,8 @@ class TreeSource:
     in_control: int = 0  # submitted to the control stream, and not in effect here
     size: int = 0  # what is kept, overhead included
     placed: list[Sent] = field(default_factory=list)  # whose places are final, of what this process is not owed
+    avoided: set[ProcessId] = field(default_factory=set)  # to whom nothing passes on links: what enters there goes by
+    # the control stream
     entry_raised: int = 0
     entry_waited: int = 0
     _shut: tuple[int, ProcessId] | None = None  # birth and entry that refused something
@@ -158,6 +160,8 @@ class TreeSource:
             return None
         wish = self._cut(wish)
         entry = self._entry(wish, tree) if trees else self.me
+        if entry in self.avoided:
+            return None if self._unordered else SourceTurn(self._in_one_piece(wish))
         if any((one.offer.birth, one.offer.entry) != (tree.birth, entry) for one in self.unordered):
             self.entry_waited += 1
             return None
@@ -302,9 +306,9 @@ class TreeSource:
 
     # The end of a configuration
 
-    def start_over(self, held: set[tuple[int, int]]) -> tuple[int, int]:
+    def start_over(self, held: set[tuple[int, int]], *, is_ended: bool) -> tuple[int, int]:
         """Everything that somebody holds, by source number and birth, was delivered; the rest is sent again, in order.
-        Return how many cargoes and how many large messages that are."""
+        Return how many cargoes and how many large messages that are. `is_ended`: the configuration has."""
         again: list[SourceWish] = []
         for sent in list(self.sent.values()):
             if sent.place is not None or (sent.wish.source, sent.offer.birth) in held:
@@ -314,11 +318,13 @@ class TreeSource:
         self.sent, self._shut = {}, None
         self._unordered = self._unordered_size = 0
         cut = 0
-        wishes = [*again, *self.refused]
+        wishes = sorted([*again, *self.refused], key=lambda wish: wish.source)  # answers may have been on their way
         if self.begun:
             wishes = [*self.begun, *wishes]
             cut, self.begun = 1, []
         self.refused = []
         self.waiting.extendleft(reversed(wishes))
-        self.is_stale = bool(self.flying)
+        self.is_stale = bool(self.flying) and (self.is_stale or is_ended)
+        if is_ended:
+            self.avoided = set()
         return len(again), cut
