@@ -29,7 +29,9 @@ from ordercast.model.effects import (
     Enlisted,
     Install,
     LeaveDone,
+    Parted,
     Persist,
+    Placed,
     Record,
     Room,
     SendTo,
@@ -264,6 +266,10 @@ def lines_of(effect: Effect) -> list[str]:
             return [f"link to {to}: {packet_text(packet)}" for packet in effect.packets]
         case Subscribed(groups):
             return [f"subscribed to {' '.join(groups)}"]
+        case Parted(groups):
+            return [f"parted {'all' if groups is None else ' '.join(groups)}"]
+        case Placed():
+            return [f"placed {number}" for number, *_ in effect.parcels]
         case Deliver():
             return [
                 f"deliver {message[0]} {message[5].decode()} in {effect.configuration}" for message in effect.messages()

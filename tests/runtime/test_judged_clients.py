@@ -16,7 +16,7 @@ from ordercast.api.recorded_client import RecordedClient, RecordedClients, recor
 from ordercast.checker import Outcome, Verdict
 from ordercast.cli.check import judge
 from ordercast.model.ids import ProcessId
-from ordercast.model.promises import GroupPromise
+from ordercast.model.promises import TOTALLY_ORDERED_GROUPS
 from ordercast.order.ring.promised import PROMISED as RING_PROMISES
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.recording import Recorder
@@ -156,7 +156,7 @@ async def test_clients_are_told_the_truth_whatever_happens(cluster: Cluster) -> 
         await asyncio.to_thread(cluster.stop, name, signal.SIGTERM)
     append_cluster_event(traces, "ended")
     judged = judge(traces)
-    assert len(judged.verdicts) == len(RING_PROMISES) + len(GroupPromise)
+    assert len(judged.verdicts) == len(RING_PROMISES) + len(TOTALLY_ORDERED_GROUPS)
     bad = [str(verdict) for verdict in judged.verdicts if not is_good(verdict)]
     assert not bad, "\n".join(bad)
 

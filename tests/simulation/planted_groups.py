@@ -21,6 +21,7 @@ from ordercast.groups.snapshot import decode_snapshot
 from ordercast.groups.table import DaemonReport, Group, Notice, Table
 from ordercast.groups.turns import Turn, Turns
 from ordercast.model.configuration import Configuration
+from ordercast.model.effects import Install
 from ordercast.model.events import Dropped, Transition, ViewId
 from ordercast.model.events import View as GroupView
 from ordercast.model.ids import ConfigurationId, ProcessId
@@ -90,7 +91,7 @@ def _kept_forgotten(patch: pytest.MonkeyPatch) -> None:
     right = Groups._merge
 
     def wrong(self: Groups, gathering: Any, outputs: list[Output]) -> None:
-        gathering.kept = [kept for kept in gathering.kept if isinstance(kept, Configuration)]
+        gathering.kept = [kept for kept in gathering.kept if isinstance(kept, Install)]
         right(self, gathering, outputs)
 
     patch.setattr(Groups, "_merge", wrong)
@@ -102,9 +103,9 @@ def _kept_too_early(patch: pytest.MonkeyPatch) -> None:
 
     def wrong(self: Groups, gathering: Any, *rest: Any) -> int:
         place = right(self, gathering, *rest)
-        early, gathering.kept = gathering.kept, [kept for kept in gathering.kept if isinstance(kept, Configuration)]
+        early, gathering.kept = gathering.kept, [kept for kept in gathering.kept if isinstance(kept, Install)]
         for kept in early:
-            if not isinstance(kept, Configuration):
+            if not isinstance(kept, Install):
                 self._replay(kept, rest[-1])
         return place
 
@@ -149,7 +150,7 @@ def _interruption_forgotten(patch: pytest.MonkeyPatch) -> None:
     right = Groups._merge
 
     def wrong(self: Groups, gathering: Any, outputs: list[Output]) -> None:
-        gathering.kept = [kept for kept in gathering.kept if not isinstance(kept, Configuration)]
+        gathering.kept = [kept for kept in gathering.kept if not isinstance(kept, Install)]
         right(self, gathering, outputs)
 
     patch.setattr(Groups, "_merge", wrong)

@@ -16,7 +16,7 @@ from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
 from ordercast.groups.turns import portions
 from ordercast.model.configuration import Configuration
-from ordercast.model.effects import Deliver
+from ordercast.model.effects import Deliver, Install
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Places, Position, ProcessId
 from ordercast.model.service import Service
@@ -83,8 +83,8 @@ class RawNode(Participant):
     def _delivered(self, deliver: Deliver, size: int) -> None:
         self.inbox.put(deliver, size)
 
-    def _viewed(self, view: Configuration) -> None:
-        self.inbox.put(view, MESSAGE_OVERHEAD)
+    def _viewed(self, effect: Install) -> None:
+        self.inbox.put(effect.configuration, MESSAGE_OVERHEAD)
 
 
 def raw_rest_of(piece: RawPiece, taken: int) -> RawPiece | None:

@@ -49,6 +49,10 @@ class PlainChecker(ABC, Generic[EventT]):
     @abstractmethod
     def violations(self) -> Iterator[Witness]: ...
 
+    def is_asked(self) -> bool:
+        """Whether the promise is judged at all: not where a stronger one is."""
+        return True
+
     @abstractmethod
     def is_exercised(self) -> bool:
         """Whether the history contains anything to judge. Asked when nothing is wrong."""
@@ -92,7 +96,7 @@ class PlainPanel(Generic[EventT]):
 
     def verdicts(self) -> list[Verdict]:
         """One per promise, in their order."""
-        return [checker.verdict() for checker in self._checkers]
+        return [checker.verdict() for checker in self._checkers if checker.is_asked()]
 
     def verdict(self) -> Verdict:
         """All of them in one: the worst wins."""

@@ -18,12 +18,13 @@ from ordercast.groups.desk import DeskOutput, GroupDesk
 from ordercast.groups.layer import Confirmed, Groups, MessageRun, PassedOver, Relisted, Warned
 from ordercast.groups.table import Notice
 from ordercast.model.configuration import Configuration
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Subscribed
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Install, Parted, Placed, Subscribed
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant
 from ordercast.model.notes import PacketDropped
 from ordercast.model.roster import Claim, Roster
 from ordercast.model.service import Service
+from ordercast.order.catalogue import entry_of
 from ordercast.session.counters import ClientRefusal
 from ordercast.session.handouts import Handouts, Session
 
@@ -217,16 +218,22 @@ class GroupHost(Participant):
             self.config.name,
             overhead=self._overhead,
             portion_size_max=self.config.sizes.queue_size_max,
-            is_early=bool(self.engine.promises.early),
+            overtakes=entry_of(self.engine.promises.engine).overtakes,
         )
 
     def _delivered(self, deliver: Deliver, size: int) -> None:
         self._carry_out_groups(self.desk.deliver(deliver))
 
-    def _viewed(self, view: Configuration) -> None:
+    def _viewed(self, effect: Install) -> None:
         if self._on_configuration is not None:
-            self._on_configuration(view)
-        self._carry_out_groups(self.desk.install(view))
+            self._on_configuration(effect.configuration)
+        self._carry_out_groups(self.desk.install(effect.configuration, parts=effect.parts))
+
+    def on_parted(self, effect: Parted) -> None:
+        self._carry_out_groups(self.desk.part(effect))
+
+    def on_placed(self, effect: Placed) -> None:
+        self._carry_out_groups(self.desk.placed(effect))
 
     def on_alarm(self, alarm: Alarm, at: Instant) -> None:
         super().on_alarm(alarm, at)

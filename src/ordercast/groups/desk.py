@@ -32,7 +32,7 @@ from ordercast.groups.layer import (
 from ordercast.groups.table import Notice
 from ordercast.groups.turns import Turn, Turns, portions
 from ordercast.model.configuration import Configuration
-from ordercast.model.effects import Deliver
+from ordercast.model.effects import Deliver, Parted, Placed
 from ordercast.model.ids import ProcessId
 from ordercast.model.inputs import EVERYWHERE
 from ordercast.model.service import Service
@@ -45,10 +45,11 @@ DeskOutput = MessageRun | Notice | Confirmed | Warned | PassedOver | Relisted
 
 class GroupDesk:
     def __init__(
-        self, me: ProcessId, daemon: str, *, overhead: int, portion_size_max: int, is_early: bool = False
+        self, me: ProcessId, daemon: str, *, overhead: int, portion_size_max: int, overtakes: bool = False
     ) -> None:
         """`overhead`: what a message takes of the engine's room beside its bytes. Requests larger than
-        `portion_size_max` are submitted in portions. `is_early`: the engine delivers some services early."""
+        `portion_size_max` are submitted in portions. `overtakes`: places of messages may be known in another order than
+        that of sending."""
         self.groups = Groups(me, daemon)
         self._daemon = daemon
         self._overhead = overhead
@@ -59,7 +60,7 @@ class GroupDesk:
         self._turns = Turns()
         self.interests = Interests(daemon, self.groups.table)
         self._changes_seen = 0
-        self._confirmations = ConfirmationOrder() if is_early else None
+        self._confirmations = ConfirmationOrder() if overtakes else None
 
     # Sessions
 
@@ -138,9 +139,15 @@ class GroupDesk:
     def deliver(self, deliver: Deliver) -> list[DeskOutput]:
         return self._take(self.groups.deliver(deliver))
 
-    def install(self, configuration: Configuration) -> list[DeskOutput]:
+    def install(self, configuration: Configuration, *, parts: bool = False) -> list[DeskOutput]:
         self._turns.begin_again()
-        return self._take(self.groups.install(configuration))
+        return self._take(self.groups.install(configuration, parts=parts))
+
+    def part(self, parted: Parted) -> list[DeskOutput]:
+        return self._take(self.groups.part(parted))
+
+    def placed(self, placed: Placed) -> list[DeskOutput]:
+        return self._take(self.groups.placed(placed))
 
     def subscribed(self, groups: tuple[str, ...]) -> bool:
         """The engine brings what is sent to these groups from now on; return whether a join waited for that."""

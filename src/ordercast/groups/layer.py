@@ -37,7 +37,7 @@ from ordercast.groups.names import AT, checked_client, checked_daemon, daemon_of
 from ordercast.groups.snapshot import decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice, Table
 from ordercast.model.configuration import Configuration, ConfigurationKind
-from ordercast.model.effects import Deliver
+from ordercast.model.effects import Deliver, Install, Parted, Placed
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Left, ViewId
 from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId, process_text
@@ -129,7 +129,7 @@ class _Gathering:
     reports: dict[ProcessId, dict[str, list[str]]] = field(default_factory=dict)
     complete: set[ProcessId] = field(default_factory=set)
     names: dict[ProcessId, str] = field(default_factory=dict)  # of the daemons that have told something
-    kept: list[_Stretch | Configuration] = field(default_factory=list)  # what the stream brought meanwhile
+    kept: list[_Stretch | Install | Parted] = field(default_factory=list)  # what the stream brought meanwhile
     interruption: Configuration | None = None  # the transitional configuration that came meanwhile
 
     def keeps(self, originator: ProcessId) -> bool:
@@ -165,6 +165,7 @@ class Groups:
         self._names = {me: self._daemon}  # what these are called: whose clients they may speak for
         self._gone: dict[ProcessId, None] = {}  # daemons that had names and have left, the latest last
         self._transition: Configuration | None = None
+        self._parted: set[str] | None = None  # the groups for which it has begun; None: all
         self._gathering: _Gathering | None = None
         self._twins: set[tuple[str, tuple[ProcessId, ...]]] = set()  # daemons of one name, as told
         self.own_changes = 0  # joins, leaves and disconnections of clients here that have come, in the order of sending
@@ -197,7 +198,7 @@ class Groups:
         outputs: list[Output] = []
         for number, originator, _, services, payloads, each, base in deliver.parcels:
             places = Places(deliver.origin, number, base, each, 0)
-            stretch = deliver.configuration, places, originator, services, payloads
+            stretch = deliver.views_of or deliver.configuration, places, originator, services, payloads
             index = 0
             while index < len(payloads):
                 if self._gathering is not None and (
@@ -208,12 +209,37 @@ class Groups:
                     index = self._take(stretch, index, outputs, ordered=deliver.ordered)
         return outputs
 
-    def install(self, view: Configuration) -> list[Output]:
+    def install(self, view: Configuration, *, parts: bool = False) -> list[Output]:
+        """`parts`: a transitional configuration begins for groups when the engine says so (`part`)."""
         outputs: list[Output] = []
         if view.kind is ConfigurationKind.TRANSITIONAL:
-            self._end_configuration(view, outputs)
+            self._end_configuration(Install(view, parts=parts), outputs)
         else:
             self._begin_configuration(view, outputs)
+        return outputs
+
+    def part(self, parted: Parted) -> list[Output]:
+        """The transitional configuration begins for some groups, or for all that are left."""
+        outputs: list[Output] = []
+        if self._gathering is not None:
+            self._gathering.kept.append(parted)
+        else:
+            self._part(parted, outputs)
+        return outputs
+
+    def placed(self, placed: Placed) -> list[Output]:
+        """Confirm messages of clients here that no client here is to get."""
+        outputs: list[Output] = []
+        for number, _, _, services, payloads, each, base in placed.parcels:
+            places, index = Places(placed.origin, number, base, each, 0), 0
+            while index < len(payloads):
+                head = head_bytes_of(payloads[index])
+                end = _end_of_row(payloads, index, head)
+                session = self._sessions.get(sender_of(head)) if head[FLAGS_AT] & CONFIRM else None
+                if session is not None and head[KIND_AT] == Kind.DATA:
+                    run = MessageRun((), head, places.after(index), services[index:end], payloads[index:end])
+                    outputs.append(Confirmed(session, run))
+                index = end
         return outputs
 
     def _take(self, stretch: _Columns, index: int, outputs: list[Output], *, ordered: bool = True) -> int:
@@ -285,14 +311,13 @@ class Groups:
             self._refuse(originator, "a change of groups in the name of another daemon's client", outputs)
             return
         self._routes.clear()
-        remaining = None if self._transition is None else self._transition.members
         is_own = originator == self._me and head.kind not in (Kind.GROUPS, Kind.ROSTER)
         self.own_changes += is_own
         groups = self.table.joined_by(head.sender, originator) if head.kind is Kind.DISCONNECT else head.groups
         match head.kind:
             case Kind.JOIN:
                 for group in head.groups:
-                    outputs += self.table.join(head.sender, originator, group, at, remaining)
+                    outputs += self.table.join(head.sender, originator, group, at, self._remaining(group))
             case Kind.LEAVE:
                 for group in head.groups:
                     outputs += self.table.leave(head.sender, originator, group, at)
@@ -312,14 +337,31 @@ class Groups:
 
     # Configurations of daemons
 
-    def _end_configuration(self, view: Configuration, outputs: list[Output]) -> None:
+    def _end_configuration(self, ending: Install, outputs: list[Output]) -> None:
         if self._gathering is not None:
-            self._gathering.interruption = view
-            self._gathering.kept.append(view)
+            self._gathering.interruption = ending.configuration
+            self._gathering.kept.append(ending)
             return
-        self._transition = view
+        self._transition = ending.configuration
         self._routes.clear()
-        outputs += self.table.partition(view.members)
+        if ending.parts:
+            self._parted = set()
+        else:
+            outputs += self.table.partition(ending.configuration.members)
+
+    def _part(self, parted: Parted, outputs: list[Output]) -> None:
+        assert self._transition is not None, "groups part in a transitional configuration"
+        outputs += self.table.partition(self._transition.members, parted.groups)
+        if parted.groups is None:
+            self._parted = None
+        elif self._parted is not None:
+            self._parted.update(parted.groups)
+
+    def _remaining(self, group: str) -> tuple[ProcessId, ...] | None:
+        """The daemons with which a group goes on; None while its configuration has not ended."""
+        if self._transition is None or (self._parted is not None and group not in self._parted):
+            return None
+        return self._transition.members
 
     def _begin_configuration(self, view: Configuration, outputs: list[Output]) -> None:
         at = ViewId(view.id, view.position)
@@ -327,7 +369,7 @@ class Groups:
         has_merged = self._gathering is None
         if self._gathering is not None:
             self._give_up(self._gathering, outputs)
-        self._transition = None
+        self._transition = self._parted = None
         self._together = self._together.intersection(view.transitional)
         self._call({daemon: self._names[daemon] for daemon in self._together})
         if has_merged and self._together.issuperset(view.members):
@@ -374,8 +416,10 @@ class Groups:
         self._together = frozenset(view.members)
         self._call(gathering.names)
         for kept in gathering.kept:
-            if isinstance(kept, Configuration):
+            if isinstance(kept, Install):
                 self._end_configuration(kept, outputs)
+            elif isinstance(kept, Parted):
+                self._part(kept, outputs)
             else:
                 self._replay(kept, outputs)
 
@@ -399,7 +443,7 @@ class Groups:
         self._together = known.intersection(interruption.members)
         outputs += self.table.partition(self._together)
         for kept in gathering.kept:
-            if not isinstance(kept, Configuration):
+            if isinstance(kept, _Stretch):
                 is_known = kept.originator in known
                 self._replay(kept._replace(configuration=interruption.id), outputs, with_control=is_known)
 

@@ -170,11 +170,13 @@ class Table:
 
     # Changes of the configuration of daemons
 
-    def partition(self, remaining: Collection[ProcessId]) -> list[Notice]:
-        """A transitional configuration: the other daemons are out of reach."""
+    def partition(self, remaining: Collection[ProcessId], groups: Collection[str] | None = None) -> list[Notice]:
+        """A transitional configuration: the other daemons are out of reach. `groups`: for which it begins, if not for
+        all."""
         lost: set[str] = set()  # groups that lose somebody
         for daemon in self._joined.keys() - set(remaining):  # in any order: sets are made of them
-            for member, names in self._joined[daemon].items():
+            for member, joined in self._joined[daemon].items():
+                names = joined if groups is None else joined.intersection(groups)
                 lost |= names
                 for name in names:
                     self._groups[name].partitioned.add(member)

@@ -8,7 +8,7 @@ data path nothing is made, called or looked up per message. Who wants messages o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
 from typing import NamedTuple
@@ -104,6 +104,7 @@ class Deliver:
     parcels: list[Parcel]
     ordered: bool = True  # of an enclosed ring: False beyond a gap of its transitional configuration
     stamps: list[list[int]] | None = None  # for an enclosing engine that asks: of each parcel, those of its packets
+    views_of: ConfigurationId | None = None  # which views of groups that these messages make name, if not this one
 
     def messages(self) -> Iterator[Delivered]:
         """One by one, in order."""
@@ -119,6 +120,7 @@ class Deliver:
 @dataclass(slots=True)
 class Install:
     configuration: Configuration
+    parts: bool = field(default=False, kw_only=True)  # it is transitional, and begins for groups as `Parted` names them
 
 
 @dataclass(slots=True)
@@ -204,6 +206,22 @@ class Subscribed:
 
 
 @dataclass(slots=True)
+class Parted:
+    """For these groups, or for all that are left, the transitional configuration begins here."""
+
+    groups: tuple[str, ...] | None
+
+
+@dataclass(slots=True)
+class Placed:
+    """Messages of this process, which it is not owed itself, have final positions with this origin, in the order of
+    sending."""
+
+    origin: ConfigurationId
+    parcels: list[Parcel]
+
+
+@dataclass(slots=True)
 class LeaveDone:
     """The orderly leave is complete: nothing more will come from this engine."""
 
@@ -227,6 +245,8 @@ Effect = (
     | Alarm
     | Enlisted
     | Subscribed
+    | Parted
+    | Placed
     | LeaveDone
     | Record
 )

@@ -129,6 +129,9 @@ class Occurrence(Enum):
     SITES_ATTEMPT_REPLACED = "attempt replaced by a higher one"
     SITES_LINK_FAILED = "link between sites failed"
     SITES_UPDATE = "update sent"
+    SITES_REROUTED = "other links used, in the same view"
+    SITES_SENT_ANEW = "unit sent over another link after one had failed"
+    SITES_FORGIVEN = "silence of other sites forgiven after a pause of this process"
 
     # Where places are owned
     PLACES_URGENT = "places given up because others wait"
@@ -154,6 +157,9 @@ class Occurrence(Enum):
     TREE_EDGES_KEPT = "tree changed and kept its edges"
     TREE_GRAFTED = "trees grafted"
     TREE_BUILT = "tree built"
+    TREE_REBUILT = "tree built anew to cost less"
+    TREE_RECONCILED = "trees that could not go on were ended, and their messages reconciled"
+    TREE_LINK_BROKEN = "link of a tree on which nothing moved"
     TREE_CLOSE_AWAITED_CONTROL = "close of a tree waited for the control stream"
     TREE_BEFORE_BIRTH = "block came before its birth"
     TREE_REFUSED = "message refused by a closed entry and sent again"
@@ -167,6 +173,7 @@ class Occurrence(Enum):
     TREE_RECOVERED_FROM_FORWARDER = "message recovered from one who passed it on"
     TREE_RECOVERED_FROM_SOURCE = "message recovered from its source alone"
     TREE_IMPLIED = "message implied by a later one"
+    TREE_SIGNALLED_APART = "message of a group whose signal comes later than the process's"
     TREE_ORDERED_AGAIN = "message ordered again in a later configuration"
     TREE_DROPPED_AGAIN = "message that was ordered again dropped where it had been delivered"
     TREE_SENT_AGAIN = "messages of an ended configuration sent to those who lack them"

@@ -49,11 +49,15 @@ class GroupPromise(Enum):
     FIFO = "groups: fifo order"
     CAUSAL = "groups: causal order"
     TOTAL_ORDER = "groups: total order"
+    MULTIPLE_GROUP_ORDER = "groups: multiple group order"  # instead of the former, where an engine has no order of all
     AGREED_DELIVERY = "groups: agreed delivery"
     SAFE_DELIVERY = "groups: safe delivery"
     SELF_DELIVERY = "groups: self delivery"
     TERMINATION = "groups: termination of delivery"
     PRECISION = "groups: membership precision"
+
+
+TOTALLY_ORDERED_GROUPS = frozenset(GroupPromise) - {GroupPromise.MULTIPLE_GROUP_ORDER}  # on most engines
 
 
 class ReplicaPromise(Enum):
@@ -151,6 +155,6 @@ class Promises:
     message_size_max: int
     early: frozenset[Service] = frozenset()  # services that are delivered before their place in the order is known
     prunes: bool = False  # a message reaches only processes that want one of its destinations
-    groups: frozenset[GroupPromise] = frozenset(GroupPromise)  # what named groups on the engine promise
+    groups: frozenset[GroupPromise] = TOTALLY_ORDERED_GROUPS  # what named groups on the engine promise
     replicas: frozenset[ReplicaPromise] = frozenset(ReplicaPromise)  # likewise, replicated state
     shares_views: bool = True  # all who deliver a message do so in one configuration, or in the one that ends it

@@ -97,13 +97,15 @@ class ActivePassive(Style):
         self._copies = copies
         self._is_strict = is_strict
         self._messages = Rotation(networks)
+        self._links = Rotation(networks)  # apart: members compare how many messages each network brings
         self._tokens = Rotation(networks)
 
     def spread(self, effect: Spreadable) -> Sequence[Spreadable]:
         marks, bursts = self._marks, effect.bursts
-        order = self._messages.order(marks.good)
+        rotation = self._messages if type(effect) is Broadcast else self._links
+        order = rotation.order(marks.good)
         count = packets_in(bursts)
-        self._messages.step(order, count)
+        rotation.step(order, count)
         if count == 1 or len(order) <= self._copies:
             effect.networks = (*order[: self._copies], *marks.trial)
             return (effect,)

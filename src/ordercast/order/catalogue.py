@@ -16,7 +16,7 @@ from ordercast.model.effects import AlarmKind
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MAIN, ConfigurationId
 from ordercast.model.notes import Occurrence
-from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
+from ordercast.model.promises import TOTALLY_ORDERED_GROUPS, GroupPromise, Promise, ReplicaPromise
 from ordercast.model.service import Service
 from ordercast.order.adaptive import promised as adaptive
 from ordercast.order.adaptive.config import AdaptiveConfig
@@ -61,7 +61,7 @@ class EngineEntry:
     services: frozenset[Service]
     traffic: Traffic  # what its packets are
     early: frozenset[Service] = frozenset()  # services that it delivers before their place in the order
-    groups: frozenset[GroupPromise] = frozenset(GroupPromise)  # what named groups on it promise; none: it has none
+    groups: frozenset[GroupPromise] = TOTALLY_ORDERED_GROUPS  # what named groups on it promise; none: it has none
     replicas: frozenset[ReplicaPromise] = frozenset(ReplicaPromise)  # likewise, replicated state
 
     tables: Mapping[str, type[Any]] = field(default_factory=lambda: {"ring": RingConfig})  # of its configuration
@@ -80,6 +80,11 @@ class EngineEntry:
     attempts: tuple[ChangeReason, ...] = ()  # why a view over several sites is attempted
     occurrences: tuple[Occurrence, ...] = ()
     alarms: frozenset[AlarmKind] = frozenset()
+
+    @property
+    def overtakes(self) -> bool:
+        """Places of one process's messages may be known in another order than that of sending."""
+        return bool(self.early) or Promise.TOTAL_ORDER not in self.promises
 
     @property
     def has_sites(self) -> bool:
@@ -150,9 +155,10 @@ def _tree(setup: Setup) -> ObservedEngine:
         other_engines=setup.others,
         engine=tree.ENGINE,
     )
-    links = replace(NEAR, packet_size=setup.ring.packet_size_max, stall_ns=0)
+    config: TreeConfig = setup.tables["tree"]
+    links = replace(NEAR, packet_size=setup.ring.packet_size_max, stall_ns=config.link_patience_ns)
     control = InnerRing(ring, MAIN, CONTROL)
-    return TreeNode(setup.node, setup.ring, setup.tables["tree"], links, control, ring)
+    return TreeNode(setup.node, setup.ring, config, links, control, ring)
 
 
 def _static(engine: type[Static], gives: str, costs: str) -> EngineEntry:
@@ -228,7 +234,7 @@ ENGINES: dict[str, EngineEntry] = {
         EngineEntry(
             "sites",
             _sites,
-            "daemons in several places far apart, one order over all of them; in the simulator",
+            "daemons in several places far apart, one order over all of them",
             "one order and one view over rings joined by links of 10 to 200 ms; reliable and FIFO messages go at once",
             "agreed order waits for the slowest site, twice the distance and more, inside a site too",
             sites.PROMISED,
@@ -236,7 +242,6 @@ ENGINES: dict[str, EngineEntry] = {
             RING_TRAFFIC,
             early=sites.EARLY,
             tables={"ring": RingConfig, "sites": SitesConfig},
-            is_live=False,
             attachments_max=2,
             has_links=True,
             is_layered=True,
@@ -255,8 +260,8 @@ ENGINES: dict[str, EngineEntry] = {
             tree.PROMISED,
             tree.SERVICES,
             RING_TRAFFIC,
-            groups=frozenset(),
-            replicas=frozenset(),
+            groups=tree.GROUPS,
+            replicas=tree.REPLICAS,
             tables={"ring": RingConfig, "tree": TreeConfig},
             is_live=False,
             has_links=True,

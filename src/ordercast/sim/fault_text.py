@@ -34,6 +34,7 @@ KINDS = {kind.value.replace(" ", "-"): kind for kind in FaultKind}
 _EXAMPLES = {
     FaultKind.PARTITION: "0.5s partition n0 n1 | n2 n3 n4",
     FaultKind.CUT: "0.6s cut n0>n1 (one way) or 0.6s cut n0<>n1 (both ways)",
+    FaultKind.BLOCK: "0.6s block n0>n1 (one way) or 0.6s block n0<>n1 (both ways)",
     FaultKind.HEAL: "0.9s heal",
     FaultKind.LOSE_TOKEN: "0.7s lose-token 30ms",
     FaultKind.PAUSE: "0.2s pause n2 80ms",
@@ -89,7 +90,7 @@ def fault_text(fault: Fault) -> str:
             words.append(f"{fault.chance * 100:g}%")
         case FaultKind.SLOW:
             words.append(duration_text(fault.duration_ns))
-        case FaultKind.HEAL | FaultKind.DOWN | FaultKind.MEND | FaultKind.CUT:
+        case FaultKind.HEAL | FaultKind.DOWN | FaultKind.MEND | FaultKind.CUT | FaultKind.BLOCK:
             pass
         case FaultKind.RELOAD:
             words += [f"n{fault.node}", f"{fault.version}", *(f"n{node}" for node in fault.listed)]
@@ -110,7 +111,7 @@ def _fault_of(kind: FaultKind, at: int, arguments: list[str]) -> Fault:
     match kind:
         case FaultKind.PARTITION:
             return Fault(at, kind, groups=_groups_from(arguments))
-        case FaultKind.CUT:
+        case FaultKind.CUT | FaultKind.BLOCK:
             return Fault(at, kind, links=links_from(arguments))
         case FaultKind.HEAL | FaultKind.DOWN:
             _expect(arguments, 0, "takes nothing more")

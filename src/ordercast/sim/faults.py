@@ -30,6 +30,7 @@ class FaultKind(Enum):
     LOSSY = "lossy"  # `network`, `segment` or `links` lose packets, each with `chance`
     SLOW = "slow"  # `network`, `segment` or `links` take `duration_ns` longer for every hop
     MEND = "mend"  # `network`, `segment` or `links` work again
+    BLOCK = "block"  # what processes tell each other on links is lost on the directed `links`, all else passes
     DETACH = "detach"  # `node` neither sends nor receives on `segment`: it has lost that attachment
     ATTACH = "attach"  # `node` has the attachment again
     RELOAD = "reload"  # `node` gets a node list of this `version`, with the hosts `listed`
@@ -84,6 +85,8 @@ class Fault:
                 return "partition " + " | ".join(" ".join(f"n{n}" for n in group) for group in self.groups)
             case FaultKind.CUT:
                 return f"cut{self._links_text()}"
+            case FaultKind.BLOCK:
+                return f"block{self._links_text()}"
             case FaultKind.HEAL | FaultKind.DOWN:
                 return f"{self.kind.value}"
             case FaultKind.MEND:

@@ -23,7 +23,9 @@ from ordercast.model.effects import (
     Enlisted,
     Install,
     LeaveDone,
+    Parted,
     Persist,
+    Placed,
     Record,
     Room,
     SendTo,
@@ -429,7 +431,7 @@ class Host:
                 if effect.configuration.kind is ConfigurationKind.REGULAR:
                     life.view = effect.configuration
                 if life.station is not None:
-                    life.station.install(effect.configuration)
+                    life.station.install(effect.configuration, parts=effect.parts)
             case Persist():
                 self._persist(life, effect)
             case Alarm():
@@ -447,6 +449,12 @@ class Host:
                 self._record_wanted(life, effect.groups, begins=True)
                 if life.station is not None and life.station.desk.subscribed(effect.groups):
                     self.submit_for_clients()
+            case Parted():
+                if life.station is not None:
+                    life.station.part(effect)
+            case Placed():
+                if life.station is not None:
+                    life.station.placed(effect)
             case Enlisted():
                 self.reached = {entry.node for entry in (*effect.roster.entries, *effect.tolerated)}
                 if world.roster_witness is not None:

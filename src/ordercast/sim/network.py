@@ -74,6 +74,7 @@ class Network:
     # Faults
     sides: dict[int, int] = field(default_factory=dict)  # of a partition, by host; hosts without one share a side
     cuts: set[tuple[int, int]] = field(default_factory=set)  # directed links that are dead
+    blocked: set[tuple[int, int]] = field(default_factory=set)  # that carry nothing on the lane of links
     detached: set[int] = field(default_factory=set)  # hosts that have lost their attachment
     deaf: set[int] = field(default_factory=set)  # hosts that receive no data
     tokens_lost_until: int = -1  # while set, tokens vanish
@@ -124,11 +125,20 @@ class Network:
         """These links work again, unless a partition is between their hosts."""
         for link in links:
             self.cuts.discard(link)
+            self.blocked.discard(link)
             self.link_loss.pop(link, None)
             self.link_delay_ns.pop(link, None)
 
     def heal(self) -> None:
-        for faults in (self.sides, self.cuts, self.detached, self.deaf, self.link_loss, self.link_delay_ns):
+        for faults in (
+            self.sides,
+            self.cuts,
+            self.blocked,
+            self.detached,
+            self.deaf,
+            self.link_loss,
+            self.link_delay_ns,
+        ):
             faults.clear()
         self.is_down = False
         self.loss = 0.0
@@ -172,6 +182,8 @@ class Network:
         if self.is_down or (source, target) in self.cuts:
             return
         if (self.sides or self.detached) and self.is_cut(source, target):
+            return
+        if lane is Lane.LINK and (source, target) in self.blocked:
             return
         if lane is Lane.DATA and target in self.deaf:
             # Control messages still arrive.

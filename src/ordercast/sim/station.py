@@ -17,7 +17,7 @@ from ordercast.groups.layer import Confirmed, MessageRun, PassedOver, Relisted, 
 from ordercast.groups.table import Notice
 from ordercast.groups.turns import Turn
 from ordercast.model.configuration import Configuration
-from ordercast.model.effects import Deliver, Parcel
+from ordercast.model.effects import Deliver, Parcel, Parted, Placed
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, ProcessId, node_of
 from ordercast.model.service import Service
@@ -54,7 +54,7 @@ class Station:
             station_name(process),
             overhead=OVERHEAD + STAMP_SIZE,
             portion_size_max=options.sizes.queue_size_max,
-            is_early=bool(entry_of(options.engine).early),
+            overtakes=entry_of(options.engine).overtakes,
         )
         self.tally = GroupTally(host.world.group_counts, host.world.names)
         self.rules = ClientRules(
@@ -114,18 +114,20 @@ class Station:
 
     # The engine's stream
 
-    def install(self, view: Configuration) -> None:
+    def install(self, view: Configuration, *, parts: bool) -> None:
         self.tally.installs(self.desk.groups, view)
-        self._carry_out(self.desk.install(view))
+        self._carry_out(self.desk.install(view, parts=parts))
         self.tally.installed(self.desk.groups)
+
+    def part(self, parted: Parted) -> None:
+        self._carry_out(self.desk.part(parted))
+
+    def placed(self, placed: Placed) -> None:
+        self._carry_out(self.desk.placed(Placed(placed.origin, _bare(placed.parcels))))
 
     def deliver(self, deliver: Deliver) -> None:
         """Payloads as the engine has them, each with the stamp of its daemon before it."""
-        parcels: list[Parcel] = [
-            (number, originator, senders, services, [payload[STAMP_SIZE:] for payload in payloads], each, base)
-            for number, originator, senders, services, payloads, each, base in deliver.parcels
-        ]
-        bare = replace(deliver, parcels=parcels)
+        bare = replace(deliver, parcels=_bare(deliver.parcels))
         self.tally.delivers(bare)
         self._carry_out(self.desk.deliver(bare))
         self.tally.delivered(self.desk.groups)
@@ -267,6 +269,14 @@ class Station:
         return KnownGroups(
             self.clock(), self.process, tuple((name, table.members_of(name)) for name in sorted(table.groups()))
         )
+
+
+def _bare(parcels: Sequence[Parcel]) -> list[Parcel]:
+    """Return messages without the stamps of their daemons."""
+    return [
+        (number, originator, senders, services, [payload[STAMP_SIZE:] for payload in payloads], each, base)
+        for number, originator, senders, services, payloads, each, base in parcels
+    ]
 
 
 def station_name(process: ProcessId) -> str:

@@ -457,6 +457,8 @@ class World:
                 network.partition(fault.groups)
             case FaultKind.CUT:
                 network.cuts.update(fault.links)
+            case FaultKind.BLOCK:
+                network.blocked.update(fault.links)
             case FaultKind.MEND if fault.links:
                 network.mend(fault.links)
             case FaultKind.HEAL | FaultKind.MEND:

@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId
-from ordercast.model.promises import GroupPromise, Promise, Promises, ReplicaPromise
+from ordercast.model.promises import TOTALLY_ORDERED_GROUPS, GroupPromise, Promise, Promises, ReplicaPromise
 from ordercast.model.service import Service
 from ordercast.trace.columns import Cells, MessageRow, RowKind, Rows, unsigned
 from ordercast.trace.note_rows import note_from
@@ -132,7 +132,7 @@ def _promises_from(cells: Cells) -> Promises:
     promises = frozenset(Promise(name) for name in known["promises"])
     services = frozenset(Service(number) for number in known["services"])
     early = frozenset(Service(number) for number in known["early"])
-    groups = frozenset(GroupPromise(name) for name in known.get("groups", GroupPromise))
+    groups = frozenset(GroupPromise(name) for name in known.get("groups", TOTALLY_ORDERED_GROUPS))
     replicas = frozenset(ReplicaPromise(name) for name in known.get("replicas", ReplicaPromise))
     size = known["message_size_max"]
     shares_views = known.get("shares_views", True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ordercast.checker.verdict import Outcome
-from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, node_of
-from ordercast.model.promises import Promise
+from ordercast.model.notes import Occurrence
+from ordercast.model.promises import GroupPromise, Promise
+from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import SwarmKind, outline
@@ -45,6 +48,31 @@ def test_a_calm_run_keeps_everything_but_total_order() -> None:
                 assert not topics or node in hosts or node == node_of(delivered.message.process)
 
 
-def test_named_groups_do_not_run_on_it() -> None:
-    with pytest.raises(UsageError, match="has no groups"):
-        SimOptions(engine="tree", clients=2).validate()
+@pytest.mark.parametrize(
+    ("kind", "seed"), [(SwarmKind.GROUPS, 3), (SwarmKind.REPLICATED, 2), (SwarmKind.NETWORKS, 1)], ids=str
+)
+def test_a_hostile_run_with_more_than_topics_is_valid(kind: SwarmKind, seed: int) -> None:
+    found = outline(seed, kind, "tree")
+    assert found.is_valid, found.sentence
+
+
+def test_clients_see_one_order_among_those_who_share_groups() -> None:
+    options = SimOptions(engine="tree", messages=80, clients=2, groups=3, fault_time_ns=200 * MILLISECOND)
+    result = simulate(options, 1)
+    assert result.is_valid
+    outcomes = {verdict.promise: verdict.outcome for verdict in result.verdicts}
+    assert outcomes[GroupPromise.TOTAL_ORDER] is Outcome.NOT_PROMISED
+    judged = {GroupPromise.MULTIPLE_GROUP_ORDER, GroupPromise.CONFIRMATIONS, GroupPromise.CAUSAL}
+    assert {outcomes[promise] for promise in judged} == {Outcome.VALID}
+
+
+def test_trees_with_a_blocked_link_are_reconciled() -> None:
+    """Nobody notices but the processes themselves: the members stay, and everything is delivered."""
+    block = Fault(60 * MILLISECOND, FaultKind.BLOCK, links=((0, 1), (1, 0), (0, 2)))
+    options = SimOptions(
+        engine="tree", messages=80, topics=TOPICS, topic_changes=4, fault_time_ns=500 * MILLISECOND, faults=(block,)
+    )
+    options = replace(options, tree=replace(options.tree, link_patience_ns=60 * MILLISECOND))
+    result = simulate(options, 3)
+    assert result.is_valid, result.verdict.sentence
+    assert result.counts[Occurrence.TREE_LINK_BROKEN.value] and result.counts[Occurrence.TREE_RECONCILED.value]

@@ -28,7 +28,7 @@ from ordercast.groups.layer import (
 )
 from ordercast.groups.table import Notice
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
-from ordercast.model.effects import Deliver, Parcel
+from ordercast.model.effects import Deliver, Parcel, Parted
 from ordercast.model.events import GroupNews, Left, Message, Transition, ViewId
 from ordercast.model.events import View as GroupView
 from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, SLOT_MAX, ConfigurationId, Position, ProcessId, Seq
@@ -142,15 +142,21 @@ class Stage:
 
     # Configurations
 
-    def end(self, *names: str) -> None:
-        """The transitional configuration of those who go on together, for each ring that they come from."""
+    def end(self, *names: str, parts: bool = False) -> None:
+        """The transitional configuration of those who go on together, for each ring that they come from. `parts`: it
+        begins for groups when `part` says so."""
         self._ring_seq += 4
         for daemon in self._daemons(names):
             together = sorted(other.process for other in self._daemons(names) if other.ring == daemon.ring)
             ring = ConfigurationId(self._ring_seq - 2, together[0])
             daemon.transitional, daemon.configuration = tuple(together), ring
             view = view_of(ConfigurationKind.TRANSITIONAL, ring, together, together, daemon.ring)
-            self._take(daemon, daemon.groups.install(view))
+            self._take(daemon, daemon.groups.install(view, parts=parts))
+
+    def part(self, *names: str, groups: tuple[str, ...] | None = None) -> None:
+        """The transitional configuration begins for these groups, or for all that are left."""
+        for daemon in self._daemons(names):
+            self._take(daemon, daemon.groups.part(Parted(groups)))
 
     def begin(self, *names: str) -> ConfigurationId:
         """The regular configuration; `end` has been called for the same daemons."""

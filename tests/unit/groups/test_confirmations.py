@@ -36,3 +36,12 @@ def test_a_session_that_has_ended_is_forgotten() -> None:
     order.sent(7, [HEAD], Service.AGREED)
     order.forget(7)
     assert order.take(confirmed(40, Service.AGREED)) == []
+
+
+def test_what_is_for_others_alone_is_confirmed_in_its_turn() -> None:
+    order, other = ConfirmationOrder(), data_head("a@n0", ("h",), confirm=True)
+    order.sent(7, [other], Service.AGREED)
+    order.sent(7, [HEAD], Service.AGREED)
+    assert order.take(confirmed(50, Service.AGREED)) == []
+    run = confirmed(40, Service.AGREED).run._replace(payloads=[other])
+    assert numbers(order.take(Confirmed(7, run))) == [(40, 0), (50, 0)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ordercast.model.effects import Effect, Endpoint, Unicast
+from ordercast.model.effects import Broadcast, Effect, Endpoint, Unicast
 from ordercast.model.inputs import Lane, Packet
 from ordercast.networks.config import Replication
 
@@ -46,6 +46,17 @@ def test_with_copies_every_packet_of_a_link_goes_out_on_some_networks() -> None:
     stage = Stage(Replication.ACTIVE_PASSIVE, count=3, copies=2)
     sends = link_sends(stage.send(Unicast(TWO, bursts(3))))
     assert sorted(packet for _, packet in sends) == [0, 0, 1, 1, 2, 2]
+
+
+def test_links_do_not_disturb_the_turns_of_data() -> None:
+    """Members compare how much data each network brings."""
+    stage = Stage(Replication.PASSIVE)
+    networks = []
+    for _ in range(4):
+        stage.send(Unicast(TWO, bursts(1)))
+        sent = stage.send(Broadcast([(data_packet(1), len(data_packet(1)))]))
+        networks += [effect.networks for effect in sent if isinstance(effect, Broadcast)]
+    assert networks == [(0,), (1,), (0,), (1,)]
 
 
 def test_an_address_is_on_one_network_and_that_is_the_engines_choice() -> None:

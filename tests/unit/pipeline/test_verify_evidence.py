@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 ORDER = [promise for promise in Promise if promise is not Promise.MULTIPLE_GROUP_ORDER]  # total order is stronger
-ALL = [*ORDER, *GroupPromise, *ReplicaPromise]
-GROUPS, REPLICAS = [*ORDER, *GroupPromise], ALL
+GROUPS = [*ORDER, *(promise for promise in GroupPromise if promise is not GroupPromise.MULTIPLE_GROUP_ORDER)]
+REPLICAS = ALL = [*GROUPS, *ReplicaPromise]
 
 
 def _without(events: list[Any], kind: type, number: int) -> list[Any]:

@@ -20,6 +20,7 @@ from ordercast.sim.topology import Attachments
         ("400ms restart 1", Fault(400 * MILLISECOND, FaultKind.RESTART, node=1)),
         ("0.5s partition n0 n1 | n2,n3 n4", Fault(500 * MILLISECOND, FaultKind.PARTITION, groups=((0, 1), (2, 3, 4)))),
         ("0.6s cut n0>n1", Fault(600 * MILLISECOND, FaultKind.CUT, links=((0, 1),))),
+        ("0.6s block n0<>n1", Fault(600 * MILLISECOND, FaultKind.BLOCK, links=((0, 1), (1, 0)))),
         ("0.6s cut n0→n1, n2<>n3", Fault(600 * MILLISECOND, FaultKind.CUT, links=((0, 1), (2, 3), (3, 2)))),
         ("0.9s heal", Fault(900 * MILLISECOND, FaultKind.HEAL)),
         ("0.2s pause n2 80ms", Fault(200 * MILLISECOND, FaultKind.PAUSE, node=2, duration_ns=80 * MILLISECOND)),

@@ -12,7 +12,7 @@ import pytest
 from ordercast.checker import Outcome, Verdict
 from ordercast.checker.evidence import EvidenceCheckers
 from ordercast.cli.check import judge
-from ordercast.model.promises import GroupPromise, Promise, Promises, ReplicaPromise
+from ordercast.model.promises import TOTALLY_ORDERED_GROUPS, GroupPromise, Promise, Promises, ReplicaPromise
 from ordercast.order.ring.promised import PROMISED as RING_PROMISES
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
@@ -50,7 +50,9 @@ def in_process(result: Result) -> list[Verdict]:
 def test_verdicts_from_files_are_those_of_the_run(result: Result, tmp_path: Path) -> None:
     found = in_files(result, tmp_path)
     assert found == [verdict for verdict in result.verdicts if isinstance(verdict.promise, KINDS)]
-    assert len(found) == len(RING_PROMISES) + len(GroupPromise) + (len(ReplicaPromise) if result.replica_events else 0)
+    assert len(found) == len(RING_PROMISES) + len(TOTALLY_ORDERED_GROUPS) + (
+        len(ReplicaPromise) if result.replica_events else 0
+    )
 
 
 def test_verdicts_on_damaged_evidence_are_the_same_from_files(result: Result, tmp_path: Path) -> None:

@@ -73,9 +73,15 @@ class Gap:
     after: Position | None  # None: before all that it got
     before: Position | None = None  # None: after all that it got
 
-    def covers(self, position: Position | None) -> bool:
+    def covers(self, position: Position | None, *, by_groups: bool = False) -> bool:
+        """Return whether a message at this place may be one of them. `by_groups`: positions do not compare, and those
+        of the same configuration may all be."""
         if position is None:
             return True
+        if by_groups:
+            after, before = (None if one is None else one.origin.seq for one in (self.after, self.before))
+            here = position.origin.seq
+            return (after is None or after <= here) and (before is None or here <= before)
         return (self.after is None or self.after < position) and (self.before is None or position < self.before)
 
 
@@ -96,11 +102,6 @@ class JudgedClient:
     end: End | None = None
     first: int = 0  # the number of the first message sent after it had connected
     gaps: list[Gap] = field(default_factory=list)  # messages that it was told it lost
-
-    def has_lost(self, position: Position | None) -> bool:
-        """Return whether a message at this place may be one of those that the client was told it lost. None: its place
-        is not known."""
-        return any(gap.covers(position) for gap in self.gaps)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.id})"
@@ -131,11 +132,21 @@ class GroupHistory:
         self.ended: Ended | None = None
         self.is_calm = False
         self._positions: dict[int, Position] = {}
+        self._homes: dict[int, set[int]] = {}  # the configurations in which somebody got a message
         self.faults: list[str] = []
         self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
         self.shares_views = True  # a message is delivered in one configuration, or in the one that ends it
         self.events: list[tuple[JudgedClient, int, bool]] = []  # messages sent (True) and got, as the history has them
         self.matters: set[GroupMatter] = set()  # what others counted in messages that are not here (`matters.py`)
+
+    @property
+    def is_by_groups(self) -> bool:
+        """The order is one among those who share groups, not of all messages: positions are names that do not
+        compare."""
+        promised = self.promised
+        return promised is not None and (
+            GroupPromise.TOTAL_ORDER not in promised and GroupPromise.MULTIPLE_GROUP_ORDER in promised
+        )
 
     @property
     def is_complete(self) -> bool:
@@ -171,6 +182,10 @@ class GroupHistory:
         """Return the place of each message that anybody got, by the word of the first."""
         return dict(self._positions)
 
+    def is_again(self, number: int) -> bool:
+        """Return whether a message was ordered again, in a later configuration, where others could not know of it."""
+        return self.is_by_groups and len(self._homes.get(number, ())) > 1
+
     def is_for(self, number: int, client: JudgedClient) -> bool:
         """False for the sender of a message that it does not want back."""
         sending = self.sendings[number]
@@ -184,7 +199,8 @@ class GroupHistory:
         """Return whether a message that is for this client has to come to it: not one that it was told it lost."""
         if not self.is_for(number, client):
             return False
-        return not (client.gaps and client.has_lost(self._positions.get(number)))
+        place, by_groups = self._positions.get(number), self.is_by_groups
+        return not any(gap.covers(place, by_groups=by_groups) for gap in client.gaps)
 
     def is_past(self, client: JudgedClient, stay: Stay, number: int) -> bool:
         """Return whether a client that was in a view can no longer get a message that others got there: it has come to
@@ -233,6 +249,7 @@ class GroupHistory:
         self.receipts.append((client, number, event))
         self.events.append((client, number, False))
         self._positions.setdefault(number, event.position)
+        self._homes.setdefault(number, set()).add(event.position.origin.seq)
         client.got.append(number)
         client.places.append(event.position)
         if client.gaps and client.gaps[-1].before is None:

@@ -12,6 +12,7 @@ from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.promises import GroupPromise
+from ordercast.trace.client_records import GotConfirmation
 
 
 class NoDuplicates(GroupChecker):
@@ -65,7 +66,7 @@ class Confirmations(GroupChecker):
                 yield self.witness("was told its place without having asked for it", client, number)
             elif number in confirmed:
                 yield self.witness("was told its place twice", client, number)
-            elif positions.setdefault(number, event.position) != event.position:
+            elif positions.setdefault(number, event.position) != event.position and not self._is_again(number, event):
                 yield self.witness(f"was told {event.position}, others saw {positions[number]}", client, number)
             else:
                 confirmed.add(number)
@@ -73,3 +74,11 @@ class Confirmations(GroupChecker):
             for number, sending in enumerate(self.history.sendings):
                 if sending.sent.confirm and sending.sender.end is None and number not in confirmed:
                     yield self.witness("was never told its place", sending.sender, number)
+
+    def _is_again(self, number: int, event: GotConfirmation) -> bool:
+        """Whether the message was ordered again, in another configuration than that in which others got it."""
+        home = event.position.origin.seq
+        others = {
+            at.position for _, one, at in self.history.receipts if one == number and at.position.origin.seq == home
+        }
+        return self.history.is_by_groups and others <= {event.position}

@@ -5,6 +5,10 @@ so any two messages come in the same order to all, whatever groups they were sen
 engine delivers early). A sender's fifo messages come in
 the order in which it sent them; a causal message comes after all that its sender had got or sent before it, and what
 those depended on.
+
+Where the order is one among those who share groups (multiple group order), positions are names: then the sequences of
+all clients in a configuration, with causes if those are judged, do not contradict each other (`checker/linear.py`).
+What was ordered again in a later configuration is bound by neither.
 """
 
 from __future__ import annotations
@@ -13,8 +17,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ordercast.checker.groups.base import GroupChecker
-from ordercast.checker.groups.history import JudgedClient
+from ordercast.checker.groups.history import GroupHistory, JudgedClient
 from ordercast.checker.groups.matters import GroupMatter
+from ordercast.checker.linear import extension_of
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import NO_POSITION, Position
 from ordercast.model.promises import GroupPromise
@@ -43,6 +48,41 @@ class TotalOrder(GroupChecker):
                     yield self.witness(f"got it at {after} after a message at {before}", client, number)
 
 
+class MultipleGroupOrder(GroupChecker):
+    promise = GroupPromise.MULTIPLE_GROUP_ORDER
+    rule = "all who got two messages of a configuration got them in one order, around any circle of them too"
+    matter = GroupMatter.GOT
+
+    def is_asked(self) -> bool:
+        return self.history.is_by_groups
+
+    def violations(self) -> Iterator[Witness]:
+        yield from self._differing()
+        for home, sequences in _sequences(self.history).items():
+            for number in extension_of(sequences.values()).contradicted:
+                sender = self.history.sendings[number].sender
+                yield self.witness(f"its message is before and after itself in configuration {home}", sender, number)
+
+    def _differing(self) -> Iterator[Witness]:
+        places: dict[tuple[int, int], Position] = {}
+        owners: dict[Position, int] = {}
+        for client, number, receipt in self.history.receipts:
+            here = receipt.position
+            if (other := places.setdefault((here.origin.seq, number), here)) != here:
+                yield self.witness(f"got it at {here}, others at {other}", client, number)
+            if owners.setdefault(here, number) != number:
+                yield self.witness(f"got it at {here}, where others got another", client, number)
+
+
+def _sequences(history: GroupHistory, *, is_bound: bool = False) -> dict[int, dict[JudgedClient, list[int]]]:
+    """Return what each client got in each configuration, in its order. `is_bound`: but what was ordered again."""
+    found: dict[int, dict[JudgedClient, dict[int, None]]] = {}
+    for client, number, receipt in history.receipts:
+        if not (is_bound and history.is_again(number)):
+            found.setdefault(receipt.position.origin.seq, {}).setdefault(client, {})[number] = None
+    return {home: {one: list(got) for one, got in all_of.items()} for home, all_of in found.items()}
+
+
 class Fifo(GroupChecker):
     promise = GroupPromise.FIFO
     rule = "messages of each sender came in the order in which it had sent them"
@@ -67,6 +107,9 @@ class Causal(GroupChecker):
     matter = GroupMatter.CAUSAL
 
     def violations(self) -> Iterator[Witness]:
+        if self.history.is_by_groups:
+            yield from self._contradicted()
+            return
         positions = self.history.positions()
         past: dict[JudgedClient, tuple[Position, int]] = {}  # the last in the order that a client knows of, or sent
         known: dict[int, tuple[Position, int]] = {}  # the same for each message, when it was sent
@@ -81,6 +124,21 @@ class Causal(GroupChecker):
                 past[client] = max(before, (here, number))
             else:
                 past[client] = max(before, known[number], (here, number))
+
+    def _contradicted(self) -> Iterator[Witness]:
+        """For an order among those who share groups."""
+        history = self.history
+        causes: list[tuple[int, int]] = []
+        last: dict[JudgedClient, list[int]] = {}  # what each has got and sent last
+        for client, number, is_sent in history.events:
+            if is_sent and history.sendings[number].sent.service >= Service.CAUSAL:
+                causes += ((cause, number) for cause in last.get(client, ()))
+            got_last, sent_last = last.get(client, [number, number])
+            last[client] = [got_last, number] if is_sent else [number, sent_last]
+        for sequences in _sequences(history, is_bound=True).values():
+            for number in extension_of(sequences.values(), causes).contradicted:
+                sender = history.sendings[number].sender
+                yield self.witness("its message came before something that it may depend on", sender, number)
 
     def _broken(self, cause: int, number: int) -> Iterator[Witness]:
         message = self.history.sendings[cause].sent.message

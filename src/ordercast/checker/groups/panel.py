@@ -10,7 +10,7 @@ from ordercast.checker.groups.history import GroupHistory
 from ordercast.checker.groups.liveness import Precision, SelfDelivery, Termination
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.messages import Confirmations, Integrity, NoDuplicates
-from ordercast.checker.groups.order import Causal, Fifo, TotalOrder
+from ordercast.checker.groups.order import Causal, Fifo, MultipleGroupOrder, TotalOrder
 from ordercast.checker.groups.reach import Reach
 from ordercast.checker.groups.safe_delivery import SafeDelivery
 from ordercast.checker.groups.sane_views import SaneViews
@@ -40,6 +40,7 @@ GROUP_CHECKERS: Mapping[GroupPromise, type[GroupChecker]] = {
         Fifo,
         Causal,
         TotalOrder,
+        MultipleGroupOrder,
         AgreedDelivery,
         SafeDelivery,
         SelfDelivery,

@@ -47,7 +47,7 @@ class VirtualSynchrony(GroupChecker):
                 ((other, reference), (client, stay)),
             ):
                 for number in sorted(set(have[1].delivered()) - set(lack[1].delivered())):
-                    if self.history.is_owed(number, lack[0]) and not self.history.is_early(number):
+                    if _is_bound(self.history, number, lack[0]) and not self.history.is_early(number):
                         yield self.witness(f"did not get it {where}, but {have[0]} did", lack[0], number)
         for group, having, lacking, number in uneven(self.history) if self.history.early else ():
             if self.history.is_owed(number, lacking):
@@ -87,10 +87,16 @@ class Signals(GroupChecker):
             for number in sorted(set(mine) ^ set(theirs)):
                 if self.history.is_early(number):
                     continue
-                if self.history.is_owed(number, client) and self.history.is_owed(number, other):
+                if all(_is_bound(self.history, number, one) for one in (client, other)):
                     yield self.witness(
                         f"{client} or {other} got it {when} the signal {where}, not both", client, number
                     )
+
+
+def _is_bound(history: GroupHistory, number: int, client: JudgedClient) -> bool:
+    """Whether a client has to get a message where its companions do: not one that it was told it lost, nor one that is
+    ordered again and that it has from an earlier configuration."""
+    return history.is_owed(number, client) and not (history.is_again(number) and number in client.has)
 
 
 def _untold(stay: Stay, view: View) -> Iterator[str]:

@@ -5,20 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import MILLISECOND
+from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.order.tree.builders import BUILDERS
 
 
 @dataclass(frozen=True, slots=True)
 class TreeConfig:
-    builder: str = "centre"  # how the manager makes a forest
+    builder: str = "auto"  # how the manager makes a forest
     open_gap_ns: int = 20 * MILLISECOND  # between two changes of the forest: what came meanwhile is one change
+    build_budget: int = 1  # slices of planning that the manager does between other things
+    rebuild_gap_ns: int = 10 * SECOND  # between two looks at whether another forest would cost less
+    close_patience_ns: int = 500 * MILLISECOND  # with trees that do not close, before all of them are ended
+    link_patience_ns: int = 300 * MILLISECOND  # with a link on which nothing moves, before others are told
+    load_gap_ns: int = 10 * SECOND  # between two words of a process on how much it sends
     channel_window: int = 1 << 20  # bytes of one channel that its entry may have unstable
     entry_window: int = 8 << 20  # bytes of all channels of an entry
     source_window: int = 1 << 18  # bytes that a process may have sent and not seen ordered
 
     def validate(self) -> None:
-        positive = ("open_gap_ns", "channel_window", "entry_window", "source_window")
+        times = ("open_gap_ns", "rebuild_gap_ns", "close_patience_ns", "link_patience_ns", "load_gap_ns")
+        positive = (*times, "build_budget", "channel_window", "entry_window", "source_window")
         problems = [f"{name} must be at least 1" for name in positive if getattr(self, name) < 1]
         if self.builder not in BUILDERS:
             problems.append(f"there is no builder {self.builder!r}: it is one of {', '.join(BUILDERS)}")

@@ -7,6 +7,9 @@
                 born: count 2, each: processes: count 2, each: process 8, parent 8 (0: none)
     CLOSED      number 4, root 8
     HOLD        held 1
+    RECONCILE   number 4
+    BROKEN      process 8, epoch 4
+    LOAD        rates: count 2, each: name: length 1, letters; messages a second 4
     REPORT, RECOVERED   see `reports.py`
 
 One decoder, one kind of error: whatever is wrong with bytes is a WireError.
@@ -32,6 +35,7 @@ _EPOCH: Final = struct.Struct(">I")
 _OPEN: Final = struct.Struct(">IQ8s")
 _TREE: Final = struct.Struct(">IQ")
 _NODE: Final = struct.Struct(">QQ")
+_BROKEN: Final = struct.Struct(">QI")
 
 
 class ControlKind(IntEnum):
@@ -45,6 +49,9 @@ class ControlKind(IntEnum):
     HOLD = 6
     REPORT = 7
     RECOVERED = 8
+    RECONCILE = 9
+    BROKEN = 10
+    LOAD = 11
 
 
 class Everywhere(NamedTuple):
@@ -87,7 +94,27 @@ class Holding(NamedTuple):
     is_held: bool
 
 
-Control = Everywhere | Wants | Opening | Closed | Holding | Report | Recovered
+class Reconcile(NamedTuple):
+    """All trees end here, whatever is under way in them; everybody reports what it holds, as when members change."""
+
+    number: int  # among the openings
+
+
+class Broken(NamedTuple):
+    """Nothing moves on the link between who says it and another process, or what moves is wrong."""
+
+    peer: ProcessId
+    epoch: int  # of the links
+
+
+class SenderLoad(NamedTuple):
+    """How many messages a second a process sends to groups; of those that it does not name as many as before."""
+
+    rates: tuple[tuple[str, int], ...]
+
+
+CourseControl = Everywhere | Wants | Opening | Closed | Holding | Reconcile | Broken | SenderLoad
+Control = CourseControl | Report | Recovered
 
 
 def _names(names: Sequence[str]) -> bytes:
@@ -127,6 +154,19 @@ def encode_held(held: Holding) -> bytes:
     return bytes((ControlKind.HOLD, held.is_held))
 
 
+def encode_reconcile(reconcile: Reconcile) -> bytes:
+    return bytes((ControlKind.RECONCILE,)) + _EPOCH.pack(reconcile.number)
+
+
+def encode_broken(broken: Broken) -> bytes:
+    return bytes((ControlKind.BROKEN,)) + _BROKEN.pack(*broken)
+
+
+def encode_load(load: SenderLoad) -> bytes:
+    entries = (_names((name,)) + _EPOCH.pack(rate) for name, rate in load.rates)
+    return bytes((ControlKind.LOAD,)) + _COUNT.pack(len(load.rates)) + b"".join(entries)
+
+
 def decode_control(data: bytes) -> Control:
     reader = ByteReader(data, 0, "the control message")
     kind = reader.byte()
@@ -159,6 +199,14 @@ def _read(kind: int, reader: ByteReader) -> Control:
         return decode_report(reader)
     if kind == ControlKind.RECOVERED:
         return decode_recovered(reader)
+    if kind == ControlKind.RECONCILE:
+        return Reconcile(*reader.unpack(_EPOCH))
+    if kind == ControlKind.BROKEN:
+        peer, epoch = reader.unpack(_BROKEN)
+        return Broken(ProcessId(peer), epoch)
+    if kind == ControlKind.LOAD:
+        (count,) = reader.unpack(_COUNT)
+        return SenderLoad(tuple((*reader.names(1), *reader.unpack(_EPOCH)) for _ in range(count)))
     raise WireError(f"there is no control message of kind {kind}")
 
 

@@ -8,7 +8,9 @@ configuration: whoever has delivered it drops it then.
 
 from __future__ import annotations
 
-from ordercast.model.effects import Deliver, Parcel
+from typing import NamedTuple
+
+from ordercast.model.effects import Deliver, Parcel, Placed
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.large import LargeMessages
 from ordercast.order.tree.blocks import SOURCE_BITS, Cargo
@@ -17,6 +19,17 @@ from ordercast.wire.header import Part
 CONTROL_SLOT = 0x8000  # the slot of what went by the control stream; cargoes have fewer messages
 Spot = tuple[int, int]  # number and slot of a message on the control stream
 SENDERS_MAX = 100_000  # that are remembered
+
+
+class ControlMessage(NamedTuple):
+    """A message that went by the control stream."""
+
+    epoch: int  # of its source
+    spot: Spot
+    originator: ProcessId
+    sender: int
+    service: int
+    data: bytes
 
 
 class Delivering:
@@ -29,9 +42,12 @@ class Delivering:
 
     def begin(self, configuration: ConfigurationId) -> int:
         """Begin a configuration; return how many large messages are cut."""
-        cut = len(self.large)
         self.configuration = self.current = configuration
-        self.large = LargeMessages()
+        return self.cut()
+
+    def cut(self) -> int:
+        """Drop large messages that are not whole, which all do alike; return how many."""
+        cut, self.large = len(self.large), LargeMessages()
         return cut
 
     def cargo(self, cargo: Cargo) -> Deliver | None:
@@ -44,22 +60,41 @@ class Delivering:
             self._last[key] = cargo.source
             if len(self._last) > SENDERS_MAX:
                 del self._last[next(iter(self._last))]
-        each = len(cargo.payloads)
-        number, senders, services = (
-            cargo.epoch << SOURCE_BITS | cargo.source,
-            (cargo.sender,) * each,
-            (cargo.service,) * each,
-        )
-        parcel = number, cargo.originator, senders, services, cargo.payloads, each, 0
+        parcel = parcel_of(cargo, cargo.payloads)
         parcels: list[Parcel] = [parcel]
         if cargo.part != Part.WHOLE:
             parcels = []
             self.large.take(parcel, (cargo.part,), parcels)
-        origin = ConfigurationId(self.configuration.seq, cargo.originator)
-        return Deliver(self.current, origin, parcels) if parcels else None
+        return Deliver(self.current, self.origin(cargo.originator), parcels) if parcels else None
 
-    def control(self, epoch: int, spot: Spot, originator: ProcessId, sender: int, service: int, data: bytes) -> Deliver:
-        number, slot = spot
-        number |= epoch << SOURCE_BITS
-        parcel = number, originator, (sender,), (service,), (data,), 1, CONTROL_SLOT | slot
-        return Deliver(self.current, self.configuration, [parcel])
+    def origin(self, originator: ProcessId) -> ConfigurationId:
+        """Return that of the positions of a process's cargoes."""
+        return ConfigurationId(self.configuration.seq, originator)
+
+    def control(self, message: ControlMessage, *, is_late: bool) -> Deliver:
+        """Deliver what went by the control stream. Views of groups that it makes have the same ids at all companions,
+        whether it takes effect before the signal here or after it; unless it is late, and after the signal at all."""
+        views = self.current if is_late else self.configuration
+        return Deliver(self.current, self.configuration, [control_parcel(message)], views_of=views)
+
+    def placed(self, parcel: Parcel) -> Placed:
+        """Tell the place of a cargo of this process that it is not owed itself."""
+        return Placed(self.origin(parcel[1]), [parcel])
+
+    def control_placed(self, message: ControlMessage) -> Placed:
+        """Tell the same of what went by the control stream."""
+        return Placed(self.configuration, [control_parcel(message)])
+
+
+def parcel_of(cargo: Cargo, payloads: tuple[bytes, ...]) -> Parcel:
+    """Return messages at the place of a cargo: its own, or the large one whose last part it is."""
+    each = len(payloads)
+    number = cargo.epoch << SOURCE_BITS | cargo.source
+    return number, cargo.originator, (cargo.sender,) * each, (cargo.service,) * each, payloads, each, 0
+
+
+def control_parcel(message: ControlMessage) -> Parcel:
+    number, slot = message.spot
+    number |= message.epoch << SOURCE_BITS
+    sender, service = (message.sender,), (message.service,)
+    return number, message.originator, sender, service, (message.data,), 1, CONTROL_SLOT | slot

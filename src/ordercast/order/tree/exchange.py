@@ -46,7 +46,7 @@ class TreeExchange:
 
     def _report(self) -> Report:
         course = self.course
-        stream = course.stream
+        stream = course.branch.stream
         held = {mark.identity: mark for mark in self._marks()}
         unordered = tuple(
             Unordered(one.wish.source, one.offer.birth, one.offer.entry, one.offer.cargo.groups)
@@ -56,10 +56,11 @@ class TreeExchange:
             self.installed,
             stream.birth if stream is not None else 0,
             course.opened,
-            course.delivered,
+            course.branch.delivered,
             tuple(sorted(stream.counts.items())) if stream is not None else (),
             tuple(held[identity] for identity in sorted(held)),
             unordered,
+            course.settled,
         )
 
     def _marks(self) -> Iterator[HeldMark]:
@@ -69,7 +70,7 @@ class TreeExchange:
     def _held(self) -> Iterator[Ordered]:
         """Iterate over what was processed here and is not known to be stable, and over what this process has sent and
         knows to be ordered."""
-        for stream in self.course.streams:
+        for stream in self.course.branch.streams:
             yield from (held.ordered for held in stream.held.values() if held.ordered is not None)
         for sent in self.course.source.sent.values():
             if sent.place is not None:
@@ -138,7 +139,7 @@ class TreeExchange:
         for identity, one in self.came.items():
             if course.me in self.receivers(one.mark) and lacks(self.mine, counts, one.mark):
                 found[identity] = one.mark.order, one.mark, one.mark.birth, one.cargo
-        stream = course.stream
+        stream = course.branch.stream
         for held in stream.queue if stream is not None else ():
             ordered = held.ordered
             assert ordered is not None
@@ -146,13 +147,20 @@ class TreeExchange:
             order = ordered.birth, ordered.rank, ACTUAL, 0
             found[identity] = order, self.plan.marks.get(identity), ordered.birth, ordered.cargo
         owed = sorted(found.values(), key=lambda one: one[0])
-        assert not owed or owed[0][0] > course.delivered, "nothing goes behind what was delivered"
+        assert not owed or owed[0][0] > course.branch.delivered, "nothing goes behind what was delivered"
         return owed
 
-    def is_before_signal(self, mark: HeldMark | None) -> bool:
-        """Whether a companion has delivered it in the configuration, or all have it for certain."""
+    def is_before_signal(self, mark: HeldMark) -> bool:
+        """Whether a companion has delivered it in the configuration."""
         assert self.plan is not None
-        return mark is None or self.plan.is_before_signal(mark, self.receivers(mark))
+        return self.plan.is_before_signal(mark, self.receivers(mark))
+
+    def names(self, mark: HeldMark) -> tuple[str, ...]:
+        """Return the groups of a message."""
+        for tree in self.course.trees.get(mark.birth, ()):
+            if tree.has(mark.entry):
+                return tuple(tree.names[place] for place in mark.groups)
+        return ()
 
     @property
     def own_held(self) -> set[tuple[int, int]]:

@@ -6,12 +6,11 @@ made anew, under another birth.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 
 from ordercast.model.ids import ProcessId
 from ordercast.order.tree.blocks import GroupPlaces
-from ordercast.order.tree.graph import Graph, Memberships
+from ordercast.order.tree.graph import Graph
 
 TreeId = tuple[int, ProcessId]  # birth and root
 
@@ -110,14 +109,9 @@ class Forest:
         found = {tree.id: tree for name in names if (tree := self._by_group.get(name)) is not None}
         return [found[id] for id in sorted(found)]
 
+    def has_group(self, name: str) -> bool:
+        return name in self._by_group
+
     def after(self, closing: Iterable[TreeId], born: Iterable[Tree]) -> Forest:
         ended = set(closing)
         return Forest([*(tree for id, tree in self.trees.items() if id not in ended), *born])
-
-
-def digest_of(groups: Memberships) -> bytes:
-    """Return eight bytes that tell one directory from another."""
-    digest = hashlib.blake2b(digest_size=8)
-    for name in sorted(groups):
-        digest.update(f"{name}\0{sorted(groups[name])}\0".encode())
-    return digest.digest()

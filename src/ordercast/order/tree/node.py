@@ -8,35 +8,30 @@ of an inner ring; its stream is consumed, all its other effects are passed on.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
-from ordercast.model.effects import Deliver, Effect, Install, LeaveDone, Persist, Record, Room, Subscribed
+from ordercast.model.effects import Deliver, Effect, Install, LeaveDone, Persist, Record, Room
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
     MAIN,
-    POSITION_NUMBER_MAX,
-    SLOT_MAX,
     Attachment,
     ConfigurationId,
     Incarnation,
     Instant,
     NodeId,
-    Position,
     ProcessId,
     Seq,
     process_id_from,
 )
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
-from ordercast.model.notes import Occurred, Occurrence, PacketDropped
+from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.engine import EngineStats, Membership, ObservedEngine
 from ordercast.order.layered import InnerRing
 from ordercast.order.links.config import LinkConfig
-from ordercast.order.outbox import OVERHEAD
 from ordercast.order.sizes import Sizes
 from ordercast.order.traffic import Traffic
 from ordercast.order.tree.blocks import CARGO_SIZE
@@ -44,28 +39,21 @@ from ordercast.order.tree.bundle import Bundle
 from ordercast.order.tree.config import TreeConfig
 from ordercast.order.tree.control import (
     ControlKind,
-    Holding,
-    Wants,
     decode_control,
-    encode_closed,
-    encode_cross,
-    encode_everywhere,
-    encode_held,
-    encode_opening,
-    encode_wants,
 )
 from ordercast.order.tree.course import Course
 from ordercast.order.tree.delivering import Delivering, Spot
 from ordercast.order.tree.exchange import TreeExchange
+from ordercast.order.tree.finishing import counted, finished, note, recovery_notes, regular_after, transitional_of
+from ordercast.order.tree.flowing import TreeFlow
+from ordercast.order.tree.loads import Loads
 from ordercast.order.tree.managing import Manager
-from ordercast.order.tree.promised import ENGINE, GROUPS, PROMISED, SERVICES
+from ordercast.order.tree.promised import ENGINE, GROUPS, PROMISED, REPLICAS, SERVICES
 from ordercast.order.tree.reports import Recovered, Report, encode_recovered, encode_report
-from ordercast.order.tree.source import TreeSource
-from ordercast.order.tree.stream import BadBlock
+from ordercast.order.tree.saying import TAG_END, Saying
+from ordercast.order.tree.source import TreeSource, size_of
 from ordercast.wire.head import cluster_id_from
-from ordercast.wire.header import digest_of
 
-TAG_END = 9  # of the tag behind the kind of a control message
 CONTROL = "control"  # the name of the inner ring
 SPARE = 2  # the control stream's room is shared: users may fill all but one part in so many
 EXCHANGE, LEAVING = "TreeExchange", "Leaving"
@@ -90,7 +78,7 @@ class TreeNode:
         self._control = control
         self._observed = observed
         self.promises = Promises(
-            ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS, replicas=frozenset()
+            ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS, replicas=REPLICAS
         )
         self._cluster = cluster_id_from(sizes.cluster, ENGINE)
         self._course: Course | None = None
@@ -100,12 +88,10 @@ class TreeNode:
         self._is_regular = True  # the control stream is in a regular configuration
         self._bundle: Bundle | None = None
         self._manager = Manager(config)
-        self._wanted: dict[str, bool] = {}  # groups, and whether they were told to be in force
-        self._changed: dict[str, bool] = {}  # what was not said to others
-        self._own: deque[tuple[bytes, Service]] = deque()  # control messages that wait for room
-        self._users: list[Submission] = []  # likewise, of users
+        self._saying = Saying(control)
+        self._loads = Loads(config.load_gap_ns)
+        self._flow = TreeFlow(self._saying, self._manager, self._loads, sizes.queue_size_max // SPARE)
         self._wants_room = 0
-        self._is_behind = self._said_behind = False
         self._is_leaving = self._has_left = False
 
     # What a driver asks
@@ -177,7 +163,7 @@ class TreeNode:
 
     def is_idle(self) -> bool:
         course, bundle = self._course, self._bundle
-        if course is None or bundle is None or self._exchange is not None or self._own or self._changed:
+        if course is None or bundle is None or self._exchange is not None or not self._saying.is_empty:
             return False
         is_calm = course.opened > 0 and course.is_idle and self._source.is_empty and bundle.is_quiet
         return is_calm and self._control.is_idle()
@@ -208,14 +194,7 @@ class TreeNode:
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         if self._is_leaving:
             raise UsageError("this process is leaving: it sends nothing more")
-        size = 0
-        for one in submissions:
-            if one.service not in SERVICES:
-                raise UsageError(f"the engine does not serve {Service(one.service).name} messages")
-            payloads = (one.data,) if isinstance(one, Submission) else one.payloads
-            if any(len(payload) > self._sizes.message_size_max for payload in payloads):
-                raise UsageError(f"a message is larger than {self._sizes.message_size_max} bytes")
-            size += sum(len(payload) + OVERHEAD for payload in payloads)
+        size = size_of(submissions, self._sizes.message_size_max)
         if size > self.room():
             self.want_room(size)
             raise UsageError(f"no room for {size} bytes; wait for a Room effect")
@@ -243,11 +222,7 @@ class TreeNode:
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         for change in changes:
-            if change.is_wanted:
-                self._wanted[change.group] = False
-            else:
-                self._wanted.pop(change.group, None)
-            self._changed[change.group] = change.is_wanted
+            self._saying.want(change.group, change.is_wanted)
         return self._go_on([], now)
 
     def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
@@ -258,7 +233,7 @@ class TreeNode:
         return self._go_on(self._control.wake(now) if deadline is not None and deadline <= now else [], now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        self._is_behind = is_behind
+        self._saying.is_behind = is_behind
         return self._go_on([], now)
 
     def leave(self, now: Instant) -> list[Effect]:
@@ -287,7 +262,7 @@ class TreeNode:
 
     def _ordered(self, spot: Spot, originator: ProcessId, sender: int, service: int, data: bytes) -> Iterator[Effect]:
         course = self._course_now
-        if data[1:TAG_END] != digest_of(self._configuration_of_control):
+        if data[1:TAG_END] != self._saying.tag:
             if data[0] in (ControlKind.EVERYWHERE, ControlKind.CROSS) and originator == self._me:
                 self._source.came_back(sender, has_effect=False)
             return
@@ -300,8 +275,8 @@ class TreeNode:
             if self._exchange is not None and self._is_regular:
                 again = self._exchange.report(originator, control)
                 if again:
-                    yield _note(Occurrence.TREE_SENT_AGAIN, len(again))
-                self._own.extend((encode_recovered(one), Service.SAFE) for one in again)
+                    yield note(Occurrence.TREE_SENT_AGAIN, len(again))
+                self._saying.own.extend((encode_recovered(one), Service.SAFE) for one in again)
                 yield from self._complete()
         elif isinstance(control, Recovered):
             if self._exchange is not None:
@@ -312,7 +287,16 @@ class TreeNode:
             self._ahead.append((spot, originator, sender, service, data))
         else:
             yield from course.control(control, spot, originator, sender, service)
+            if course.is_cut and not course.is_frozen:
+                self._reconcile(course)
             yield from course.settle()
+
+    def _reconcile(self, course: Course) -> None:
+        """All trees end within the configuration: report what is held, as when members change."""
+        course.is_frozen = True
+        self._bundle = None
+        self._exchange = TreeExchange(course, course.configuration.members, {})
+        self._saying.own.append((encode_report(self._exchange.mine), Service.SAFE))
 
     def _installed(self, configuration: Configuration, now: Instant) -> Iterator[Effect]:
         if configuration.kind is ConfigurationKind.TRANSITIONAL:
@@ -321,73 +305,93 @@ class TreeNode:
                 self._course.is_frozen = True
             return
         self._is_regular = True
+        came = {} if self._exchange is None else self._exchange.came
+        yield from self._interrupted()
+        self._saying.configuration = configuration.id
         if self._course is None:
             delivering = Delivering(configuration.id)
             self._course = Course(self._me, configuration, self._config, self._source, delivering)
             yield from self._begin(configuration, ())
             return
-        came = {} if self._exchange is None else self._exchange.came
-        if self._exchange is not None:
-            yield _note(
-                Occurrence.TREE_EXCHANGE_INTERRUPTED
-                if self._exchange.plan is None
-                else Occurrence.TREE_RECOVERY_INTERRUPTED
-            )
-            self._ahead.clear()
-        self._own.clear()
+        self._saying.own.clear()
         self._bundle = None
         self._next = configuration
         self._exchange = TreeExchange(self._course, configuration.members, came)
-        self._own.append((encode_report(self._exchange.mine), Service.SAFE))
+        self._saying.own.append((encode_report(self._exchange.mine), Service.SAFE))
+
+    def _interrupted(self) -> Iterator[Effect]:
+        """An exchange fails. What the control stream has brought meanwhile belongs to a configuration that this process
+        never installs; or, when trees were being reconciled, to the one that ends: others have let it take effect."""
+        exchange, ahead = self._exchange, self._ahead
+        self._exchange, self._ahead = None, []
+        if exchange is None:
+            return
+        interrupted = Occurrence.TREE_EXCHANGE_INTERRUPTED, Occurrence.TREE_RECOVERY_INTERRUPTED
+        yield note(interrupted[exchange.plan is not None])
+        for message in ahead if self._next is None else ():
+            yield from self._ordered(*message)
 
     def _complete(self) -> Iterator[Effect]:
-        """Deliver what is left of the old configuration, and begin the new one."""
+        """Deliver what is left of the old configuration, and begin the new one; or go on in it, with new trees."""
         exchange, following, course = self._exchange, self._next, self._course_now
-        if exchange is None or following is None or not exchange.is_complete:
+        if exchange is None or not exchange.is_complete:
             return
         assert exchange.plan is not None
-        yield from self._recovery_notes(exchange)
+        yield from recovery_notes(exchange)
+        if following is None:
+            yield from self._reconciled(exchange)
+            return
         old, along = course.configuration, exchange.companions
         if old.members[0] not in along and (course.boundaries or course.unclosed or course.unopened):
-            yield _note(Occurrence.TREE_MANAGER_LOST)
-        id = ConfigurationId(following.id.seq - 2, along[0])
-        place = Position(old.id, POSITION_NUMBER_MAX, SLOT_MAX)
-        transitional = Configuration(ConfigurationKind.TRANSITIONAL, id, along, old.id, along, following.reason, place)
-        yield from _finished(exchange, transitional)
-        again, cut = course.source.start_over(exchange.own_held)
-        yield from _counted({Occurrence.TREE_ORDERED_AGAIN: again, Occurrence.LARGE_SENT_AGAIN: cut})
+            yield note(Occurrence.TREE_MANAGER_LOST)
+        transitional = transitional_of(old, along, following)
+        yield from finished(exchange, transitional)
+        again, cut = course.source.start_over(exchange.own_held, is_ended=True)
+        yield from course.placed()
+        yield from counted({Occurrence.TREE_ORDERED_AGAIN: again, Occurrence.LARGE_SENT_AGAIN: cut})
         cut = course.delivering.begin(following.id)
-        yield from _counted({Occurrence.LARGE_CUT: cut})
-        view = Configuration(
-            ConfigurationKind.REGULAR, following.id, following.members, id, along, following.reason, following.position
-        )
+        yield from counted({Occurrence.LARGE_CUT: cut})
+        view = regular_after(transitional, following)
         self._course = Course(self._me, view, self._config, course.source, course.delivering)
         self._exchange = self._next = None
         ahead, self._ahead = self._ahead, []
         yield from self._begin(view, ahead)
 
-    def _begin(self, view: Configuration, ahead: Sequence[tuple[Spot, ProcessId, int, int, bytes]]) -> Iterator[Effect]:
-        """A configuration begins: say what is wanted here, and take what the control stream has brought in it."""
-        self._bundle = Bundle(self._link_config, self._cluster, self._me, view.id, view.members)
-        self._manager.begin()
-        self._said_behind = False
-        self._changed.clear()
-        own = f"={self._me:x}"
-        self._own.append((encode_wants(Wants((own, *sorted(self._wanted)), is_full=True)), Service.AGREED))
-        yield Install(view)
+    def _reconciled(self, exchange: TreeExchange) -> Iterator[Effect]:
+        """Everybody has the same of all trees that were: go on in the configuration."""
+        course = self._course_now
+        assert exchange.plan is not None
+        yield from finished(exchange, None)
+        again, cut = course.source.start_over(exchange.own_held, is_ended=False)
+        yield from counted(
+            {
+                Occurrence.TREE_RECONCILED: 1,
+                Occurrence.TREE_ORDERED_AGAIN: again,
+                Occurrence.LARGE_SENT_AGAIN: cut,
+                Occurrence.LARGE_CUT: course.delivering.cut(),
+            }
+        )
+        course.reconciled(exchange.plan.marks.values())
+        self._exchange = None
+        self._bundle = self._bundle_of(course)
+        ahead, self._ahead = self._ahead, []
         for message in ahead:
             yield from self._ordered(*message)
 
-    def _recovery_notes(self, exchange: TreeExchange) -> Iterator[Effect]:
-        plan = exchange.plan
-        assert plan is not None
-        yield from _counted(
-            {
-                Occurrence.TREE_RECOVERED_FROM_FORWARDER: plan.forwarded,
-                Occurrence.TREE_RECOVERED_FROM_SOURCE: plan.by_source,
-                Occurrence.TREE_IMPLIED: plan.implied,
-            }
-        )
+    def _bundle_of(self, course: Course) -> Bundle:
+        """Return new links; those of trees that were reconciled belong to another time."""
+        view = course.configuration
+        return Bundle(self._link_config, self._cluster, self._me, view.id, view.members, course.links_epoch)
+
+    def _begin(self, view: Configuration, ahead: Sequence[tuple[Spot, ProcessId, int, int, bytes]]) -> Iterator[Effect]:
+        """A configuration begins: say what is wanted here, and take what the control stream has brought in it."""
+        self._bundle = self._bundle_of(self._course_now)
+        self._manager.begin()
+        self._loads.begin()
+        self._saying.begin(f"={self._me:x}")
+        yield Install(view)
+        for message in ahead:
+            yield from self._ordered(*message)
 
     # What comes of an input
 
@@ -396,177 +400,47 @@ class TreeNode:
         onward = [*before, *self._taken(effects, now)]
         is_moving = True
         while is_moving:
-            onward += self._flow(now)
+            onward += self._flowed(now)
             onward += self._told(now)
-            is_moving = bool(self._own) and self._fits(len(self._own[0][0]))
+            is_moving = self._saying.has_turn
         if self._bundle is not None and self._exchange is None:
             onward += self._bundle.flush(now)
         onward += self._leave_if_done(now)
         if self._wants_room and self._course is not None and self.room() >= self._wants_room:
             self._wants_room = 0
             onward.append(Room(self.room()))
-        return [self._answered(effect) for effect in onward if not _is_void(effect)]
+        return self._saying.answered(onward)
 
-    def _answered(self, effect: Effect) -> Effect:
-        """Tell of groups that are in force only who has asked."""
-        if isinstance(effect, Subscribed):
-            effect.groups = tuple(name for name in effect.groups if self._wanted.get(name) is False)
-            self._wanted.update(dict.fromkeys(effect.groups, True))
-        return effect
-
-    def _flow(self, now: Instant) -> Iterator[Effect]:
-        """Blocks come from links and go out, messages enter and are passed up, openings take effect."""
+    def _flowed(self, now: Instant) -> Iterator[Effect]:
         course, bundle = self._course, self._bundle
         if course is None or bundle is None or self._exchange is not None or course.is_frozen:
-            return
-        is_moving = True
-        while is_moving:
-            opened = course.opened
-            yield from self._blocks(course, bundle)
-            yield from course.settle()
-            self._send(course)
-            course.enter()
-            yield from course.deliver()
-            outgoing = course.flush()
-            for process, block in outgoing:
-                bundle.send(process, block, now)
-            is_moving = bool(outgoing) or course.opened > opened
-        yield from course.occurrences()
-        self._own.extend((encode_closed(closed), Service.AGREED) for closed in course.closed)
-        course.closed.clear()
-        if (change := self._manager.change(course, now)) is not None:
-            self._own.append((encode_opening(change.opening), Service.AGREED))
-            yield from self._manager.notes(change)
-
-    def _blocks(self, course: Course, bundle: Bundle) -> Iterator[Effect]:
-        """Take what links have brought, in order; blocks of an epoch that is not open here wait, in order too, and hold
-        up none of those that are: an opening may wait for what comes behind."""
-        for process in sorted(bundle.inbound):
-            blocks = bundle.inbound[process]
-            for _ in range(len(blocks)):
-                block = blocks.popleft()
-                if course.must_wait(block):
-                    course.happened[Occurrence.TREE_BEFORE_BIRTH] += 1
-                    blocks.append(block)
-                    continue
-                try:
-                    course.take(block, process)
-                except (WireError, BadBlock) as error:
-                    yield Record(PacketDropped(str(error)))
-
-    def _send(self, course: Course) -> None:
-        """Send what the users of this process have waiting."""
-        source = course.source
-        while (turn := source.next(course.forest)) is not None and not course.is_shut(turn):
-            if turn.tree is not None:
-                course.offer(source.offered(turn, course.opened))
-                course.enter()
-                continue
-            wish = turn.wish
-            if (
-                not course.is_introduced
-                or not course.is_settled()
-                or not self._fits(wish.cost + self._sizes.queue_size_max // SPARE)
-            ):
-                return
-            course.happened[Occurrence.TREE_SEVERAL_TREES] += bool(wish.destinations)
-            source.submitted(turn)
-            for payload in wish.payloads:
-                groups = wish.destinations
-                data = encode_cross(course.opened, groups, payload) if groups else encode_everywhere(payload)
-                self._users.append(Submission(self._tagged(data), Service(wish.service), wish.sender))
-            return
-
-    def _fits(self, size: int) -> bool:
-        return self._control.room() >= size + OVERHEAD
+            return iter(())
+        return self._flow.go_on(course, bundle, now)
 
     def _told(self, now: Instant) -> list[Effect]:
         """Say on the control stream what there is to say."""
-        effects: list[Effect] = []
         if self._has_left:  # others wait for what is not said until it is out
-            self._own.clear()
-            return effects
-        users, self._users = self._users, []
-        if users:
-            effects += self._taken(self._control.submit(users, now), now)
+            self._saying.own.clear()
+            return []
+        effects = self._taken(self._saying.users_words(now), now)
         if self._exchange is None and self._bundle is not None:
-            if self._changed:
-                gained = tuple(sorted(name for name, wanted in self._changed.items() if wanted))
-                lost = tuple(sorted(name for name, wanted in self._changed.items() if not wanted))
-                self._changed.clear()
-                self._own.append((encode_wants(Wants(gained, lost)), Service.AGREED))
-            if self._is_behind != self._said_behind:
-                self._said_behind = self._is_behind
-                self._own.append((encode_held(Holding(self._is_behind)), Service.AGREED))
-        while self._own and self._fits(len(self._own[0][0])):
-            data, service = self._own.popleft()
-            effects += self._taken(self._control.submit([Submission(self._tagged(data), service)], now), now)
+            self._saying.add_changes()
+        while self._saying.has_turn:
+            effects += self._taken(self._saying.next(now), now)
         return effects
-
-    def _tagged(self, data: bytes) -> bytes:
-        """Say in which configuration a control message has its effect: in a later one it has none."""
-        return data[:1] + digest_of(self._configuration_of_control) + data[1:]
-
-    @property
-    def _configuration_of_control(self) -> ConfigurationId:
-        return self._next.id if self._next is not None else self._course_now.configuration.id
 
     def _leave_if_done(self, now: Instant) -> list[Effect]:
         """Leave when everything that was submitted is stable, and what this process is owed was passed up."""
         course = self._course
         if not self._is_leaving or self._has_left or course is None or self._exchange is not None:
             return []
-        stream = course.stream
+        stream = course.branch.stream
         is_done = self._source.is_empty and not course.boundaries and not (stream is not None and stream.queue)
-        if not is_done or not self._observed.is_ready or self._own or course.is_frozen:
+        if not is_done or not self._observed.is_ready or self._saying.own or course.is_frozen:
             return []
         self._has_left = True
-        notes = [_note(Occurrence.TREE_INTERIOR_LEFT)] if stream is not None and stream.edges else []
+        notes = [note(Occurrence.TREE_INTERIOR_LEFT)] if stream is not None and stream.edges else []
         return notes + self._taken(self._control.leave(now), now)
 
     _me: ProcessId
     _source: TreeSource
-
-
-def _finished(exchange: TreeExchange, transitional: Configuration) -> Iterator[Effect]:
-    """Pass up what is left of a configuration: what a companion has delivered in it, then the signal, then the rest;
-    openings take effect between births."""
-    course = exchange.course
-    delivering = course.delivering
-    is_signalled = False
-
-    def signal() -> Iterator[Effect]:
-        nonlocal is_signalled
-        if not is_signalled:
-            is_signalled = True
-            delivering.current = transitional.id
-            yield Install(transitional)
-
-    def openings(below: int | None) -> Iterator[Effect]:
-        while course.boundaries and (below is None or course.boundaries[0].opening.number <= below):
-            if course.boundaries[0].is_late:
-                yield from signal()
-            yield from course.open()
-
-    for _, mark, birth, cargo in exchange.owed():
-        yield from openings(birth)
-        if not exchange.is_before_signal(mark):
-            yield from signal()
-        effect = delivering.cargo(cargo)
-        if effect is not None:
-            yield effect
-    yield from openings(None)
-    yield from signal()
-    yield from course.leftover()
-
-
-def _note(what: Occurrence, count: int = 1) -> Effect:
-    return Record(Occurred(what, count))
-
-
-def _counted(counts: dict[Occurrence, int]) -> Iterator[Effect]:
-    return (_note(what, count) for what, count in counts.items() if count)
-
-
-def _is_void(effect: Effect) -> bool:
-    return isinstance(effect, Subscribed) and not effect.groups

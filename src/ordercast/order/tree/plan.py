@@ -51,6 +51,7 @@ def plan_of(reports: Mapping[ProcessId, Report], receivers: Receivers) -> TreePl
             if one in owed and one not in having and lacks(report, counts[one], mark)
         ]
         if lacking:
+            assert having, "somebody has what was not settled for all"
             sender = senders[identity] = min(having)
             forwarded += sender not in owed and sender != mark.originator
             by_source += having == {mark.originator}
@@ -68,6 +69,9 @@ def _held(
             known = marks.setdefault(mark.identity, mark)
             assert known == mark, "a message has one place in a birth"
             holders.setdefault(mark.identity, set()).add(process)
+        for mark in reports[process].settled:
+            marks.setdefault(mark.identity, mark)
+            holders.setdefault(mark.identity, set())
     return marks, holders
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ordercast.model.effects import AlarmKind
 from ordercast.model.notes import Occurrence
-from ordercast.model.promises import GroupPromise, Promise
+from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.model.service import Service
 
 ENGINE = "tree"
 NOT_PROMISED = {Promise.TOTAL_ORDER, Promise.FAIRNESS}
 PROMISED = frozenset(Promise) - NOT_PROMISED
 SERVICES = frozenset(Service) - {Service.UNRELIABLE}
-GROUPS: frozenset[GroupPromise] = frozenset()  # named groups do not run on it
+GROUPS = frozenset(GroupPromise) - {GroupPromise.TOTAL_ORDER}
+REPLICAS = frozenset(ReplicaPromise) - {ReplicaPromise.REFUSALS}  # a command may come again, to those who were cut off
 OCCURRENCES = tuple(what for what in Occurrence if what.name.startswith("TREE_"))
 ALARMS: frozenset[AlarmKind] = frozenset({AlarmKind.IMPLAUSIBLE})

@@ -2,7 +2,7 @@
 
 REPORT     kind 1, installed: seq 8, representative 8; birth 4, opened 4, delivered: order;
            counts: count 4, each: entry 8, groups, count 4; held: count 4, each: mark;
-           unordered: count 4, each: source 8, birth 4, entry 8, groups
+           unordered: count 4, each: source 8, birth 4, entry 8, groups; settled: count 4, each: mark
 mark       birth 4, entry 8, number 4, originator 8, source 8, groups, order
 order      birth 4, rank: count 1, 4 each; implied 1, source 8
 groups     count 1, 4 each
@@ -82,6 +82,7 @@ class Report(NamedTuple):
     counts: tuple[tuple[Channel, int], ...]  # of that tree
     held: tuple[HeldMark, ...]
     unordered: tuple[Unordered, ...]
+    settled: tuple[HeldMark, ...] = ()  # ordered, and with all who are owed it, since trees were reconciled
 
 
 class Recovered(NamedTuple):
@@ -120,6 +121,7 @@ def encode_report(report: Report) -> bytes:
     parts += [_COUNT.pack(len(report.held)), *map(_mark, report.held), _COUNT.pack(len(report.unordered))]
     for source, birth, entry, groups in report.unordered:
         parts += [_UNORDERED.pack(source, birth, entry), _groups(groups)]
+    parts += [_COUNT.pack(len(report.settled)), *map(_mark, report.settled)]
     return b"".join(parts)
 
 
@@ -135,7 +137,9 @@ def decode_report(reader: ByteReader) -> Report:
     delivered = _read_order(reader)
     counts = tuple(_read_count(reader) for _ in range(_bounded(reader)))
     held = tuple(_read_mark(reader) for _ in range(_bounded(reader)))
-    return Report(installed, birth, opened, delivered, counts, held, _read_unordered(reader))
+    unordered = _read_unordered(reader)
+    settled = tuple(_read_mark(reader) for _ in range(_bounded(reader)))
+    return Report(installed, birth, opened, delivered, counts, held, unordered, settled)
 
 
 def decode_recovered(reader: ByteReader) -> Recovered:

@@ -13,14 +13,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ordercast.model.errors import UsageError
 from ordercast.model.ids import ProcessId
 from ordercast.model.inputs import Submission, Submissions
+from ordercast.model.service import Service
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.tree.blocks import PAYLOADS_MAX, Cargo, GivenPlace, Offer
 from ordercast.order.tree.forest import Forest, Tree
+from ordercast.order.tree.promised import SERVICES
 from ordercast.wire.header import Part
 
 LENGTH_SIZE = 4  # before each payload
+
+
+def size_of(submissions: Sequence[Submission | Submissions], message_size_max: int) -> int:
+    """Return the room that submissions take. UsageError for what the engine does not take at all."""
+    size = 0
+    for one in submissions:
+        if one.service not in SERVICES:
+            raise UsageError(f"the engine does not serve {Service(one.service).name} messages")
+        payloads = (one.data,) if isinstance(one, Submission) else one.payloads
+        if any(len(payload) > message_size_max for payload in payloads):
+            raise UsageError(f"a message is larger than {message_size_max} bytes")
+        size += sum(len(payload) + OVERHEAD for payload in payloads)
+    return size
 
 
 @dataclass(slots=True)
@@ -57,6 +73,7 @@ class Sent:
     offer: Offer
     place: GivenPlace | None = None  # once it is ordered
     is_stable: bool = False
+    is_outside: bool = False  # this process is not owed it
 
 
 class SourceTurn(NamedTuple):
@@ -80,6 +97,9 @@ class TreeSource:
     is_stale: bool = False  # these were submitted in a configuration that has ended: they have no effect any more
     in_control: int = 0  # submitted to the control stream, and not in effect here
     size: int = 0  # what is kept, overhead included
+    placed: list[Sent] = field(default_factory=list)  # whose places are final, of what this process is not owed
+    avoided: set[ProcessId] = field(default_factory=set)  # to whom nothing passes on links: what enters there goes by
+    # the control stream
     entry_raised: int = 0
     entry_waited: int = 0
     _shut: tuple[int, ProcessId] | None = None  # birth and entry that refused something
@@ -140,6 +160,8 @@ class TreeSource:
             return None
         wish = self._cut(wish)
         entry = self._entry(wish, tree) if trees else self.me
+        if entry in self.avoided:
+            return None if self._unordered else SourceTurn(self._in_one_piece(wish))
         if any((one.offer.birth, one.offer.entry) != (tree.birth, entry) for one in self.unordered):
             self.entry_waited += 1
             return None
@@ -202,7 +224,8 @@ class TreeSource:
         groups = tree.places(wish.destinations)
         cargo = Cargo(self.me, wish.source, epoch, wish.sender, wish.service, wish.part, groups, wish.payloads)
         offer = Offer(tree.birth, entry, cargo)
-        self.sent[wish.source] = Sent(wish, offer)
+        is_outside = bool(groups) and self.me not in tree.receivers(groups)  # what is for nobody comes back
+        self.sent[wish.source] = Sent(wish, offer, is_outside=is_outside)
         self._unordered += 1
         self._unordered_size += wish.size
         return offer
@@ -278,12 +301,14 @@ class TreeSource:
             return
         self.size -= wish.cost
         self.begun.clear()
+        if sent.is_outside:
+            self.placed.append(sent)
 
     # The end of a configuration
 
-    def start_over(self, held: set[tuple[int, int]]) -> tuple[int, int]:
+    def start_over(self, held: set[tuple[int, int]], *, is_ended: bool) -> tuple[int, int]:
         """Everything that somebody holds, by source number and birth, was delivered; the rest is sent again, in order.
-        Return how many cargoes and how many large messages that are."""
+        Return how many cargoes and how many large messages that are. `is_ended`: the configuration has."""
         again: list[SourceWish] = []
         for sent in list(self.sent.values()):
             if sent.place is not None or (sent.wish.source, sent.offer.birth) in held:
@@ -293,11 +318,13 @@ class TreeSource:
         self.sent, self._shut = {}, None
         self._unordered = self._unordered_size = 0
         cut = 0
-        wishes = [*again, *self.refused]
+        wishes = sorted([*again, *self.refused], key=lambda wish: wish.source)  # answers may have been on their way
         if self.begun:
             wishes = [*self.begun, *wishes]
             cut, self.begun = 1, []
         self.refused = []
         self.waiting.extendleft(reversed(wishes))
-        self.is_stale = bool(self.flying)
+        self.is_stale = bool(self.flying) and (self.is_stale or is_ended)
+        if is_ended:
+            self.avoided = set()
         return len(again), cut

@@ -72,6 +72,7 @@ class TreeStream:
         self.last: Rank = ()
         self.counts: dict[Channel, int] = {}  # blocks of each channel that were processed here
         self.held: dict[tuple[int, ProcessId, tuple[int, ...], int], HeldBlock] = {}
+        self._unknown: dict[tuple[ProcessId, int], HeldBlock] = {}  # entered here, its source does not know its place
         self.queue: deque[HeldBlock] = deque()  # for the local process
         self.outgoing: list[tuple[ProcessId, bytes]] = []
         self.stable: list[Ordered] = []  # of what entered here, since somebody asked
@@ -98,6 +99,8 @@ class TreeStream:
         held = HeldBlock(ordered, is_known=cargo.originator == self.me)
         self.unstable[channel] += cargo.size
         self.unstable_size += cargo.size
+        if not held.is_known:
+            self._unknown[cargo.originator, cargo.source] = held
         self._process(held, ordered, encode_data(ordered))
         self._judge(held)
         return ordered
@@ -197,13 +200,10 @@ class TreeStream:
 
     def known(self, originator: ProcessId, source: int) -> None:
         """Hear that a source knows the place of its cargo."""
-        for held in self.held.values():
-            ordered = held.ordered
-            if ordered is None or held.is_known or ordered.cargo[:2] != (originator, source):
-                continue
+        held = self._unknown.pop((originator, source), None)
+        if held is not None:
             held.is_known = True
             self._judge(held)
-            return
 
     def _judge(self, held: HeldBlock) -> None:
         """What entered here is stable when all below have it, and its source knows."""

@@ -190,7 +190,7 @@ def verdicts_on(events: Iterable[ClientEvent]) -> dict[GroupPromise, Verdict]:
     checkers = GroupCheckers()
     for event in events:
         checkers.observe(event)
-    return dict(zip(GroupPromise, checkers.verdicts(), strict=True))
+    return {GroupPromise(verdict.promise): verdict for verdict in checkers.verdicts()}
 
 
 def assert_valid(events: Iterable[ClientEvent]) -> None:

@@ -29,18 +29,24 @@ from ordercast.order.tree.blocks import (
     encode_places,
 )
 from ordercast.order.tree.control import (
+    Broken,
     Closed,
     Control,
     Everywhere,
     Holding,
     Opening,
+    Reconcile,
+    SenderLoad,
     Wants,
     decode_control,
+    encode_broken,
     encode_closed,
     encode_cross,
     encode_everywhere,
     encode_held,
+    encode_load,
     encode_opening,
+    encode_reconcile,
     encode_wants,
 )
 from ordercast.order.tree.reports import Recovered, Report, Unordered, encode_recovered, encode_report, mark_of
@@ -62,6 +68,7 @@ BLOCKS: list[tuple[bytes, TreeBlock]] = [
 ]
 V = ConfigurationId(8, A)
 REPORT = Report(V, 3, 4, (3, (4,), 1, 0), (((A, (1, 4)), 9),), (mark_of(ORDERED),), (Unordered(8, 3, A, (1,)),))
+SETTLED = REPORT._replace(settled=(mark_of(ORDERED),))
 OPENING = Opening(4, 17, bytes(8), ((3, A),), ({A: None, B: A},))
 CONTROLS: list[tuple[bytes, Control]] = [
     (encode_everywhere(b"x"), Everywhere((), b"x")),
@@ -70,7 +77,11 @@ CONTROLS: list[tuple[bytes, Control]] = [
     (encode_opening(OPENING), OPENING),
     (encode_closed(Closed(4, A)), Closed(4, A)),
     (encode_held(Holding(True)), Holding(True)),
+    (encode_reconcile(Reconcile(5)), Reconcile(5)),
+    (encode_broken(Broken(B, 4)), Broken(B, 4)),
+    (encode_load(SenderLoad((("a", 7), ("b", 0)))), SenderLoad((("a", 7), ("b", 0)))),
     (encode_report(REPORT), REPORT),
+    (encode_report(SETTLED), SETTLED),
     (encode_recovered(Recovered(V, mark_of(ORDERED), CARGO)), Recovered(V, mark_of(ORDERED), CARGO)),
 ]
 

@@ -53,6 +53,8 @@ def components(groups: Memberships) -> Generator[None, None, list[list[str]]]:
         if place % SLICE == SLICE - 1:
             yield
     found: dict[ProcessId, list[str]] = defaultdict(list)
-    for name in names:
+    for place, name in enumerate(names):
         found[union.find(next(iter(groups[name])))].append(name)
+        if place % (4 * SLICE) == 0:
+            yield
     return list(found.values())

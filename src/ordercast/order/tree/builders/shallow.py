@@ -55,8 +55,7 @@ def _grow(
     root: ProcessId | None = None
     while len(processes) > size_max:
         clusters = yield from _clustered(processes, groups, rates, size_max)
-        crossing = {name: members for name, members in groups.items() if _is_crossing(members, clusters)}
-        yield
+        crossing = yield from _crossing(groups, clusters)
         if root is None:
             root = _busiest(processes, crossing or groups, rates)
             del clusters[root]
@@ -72,6 +71,17 @@ def _grow(
         root = _busiest(processes, groups, rates)
     parents.update((process, root) for process in processes)
     parents[root] = None
+
+
+def _crossing(groups: Memberships, clusters: Clusters) -> Generator[None, None, dict[str, frozenset[ProcessId]]]:
+    """Return the groups that are in several clusters."""
+    found: dict[str, frozenset[ProcessId]] = {}
+    for place, (name, members) in enumerate(groups.items()):
+        if _is_crossing(members, clusters):
+            found[name] = members
+        if place % (4 * SLICE) == 0:
+            yield
+    return found
 
 
 def _raised(members: Collection[ProcessId], clusters: Clusters, hubs: Mapping[int, ProcessId]) -> frozenset[ProcessId]:
@@ -125,13 +135,15 @@ def _moved(clusters: Clusters, groups: Memberships, rates: GroupRates, size_max:
         if place % SLICE == SLICE - 1:
             yield
     for _ in range(PASSES_MAX):
-        has_moved = False
-        for place, (process, mine) in enumerate(sorted(clusters.items())):
+        has_moved, looked_at = False, 0
+        for process, mine in sorted(clusters.items()):
             better = _better_cluster(process, mine, groups_of[process], clusters, groups, rates)
             if better is not None and sizes[better] < size_max:
                 clusters[process], has_moved = better, True
                 sizes[mine], sizes[better] = sizes[mine] - 1, sizes[better] + 1
-            if place % (SLICE // 4) == 0:
+            looked_at += 1 + len(groups_of[process])
+            if looked_at >= SLICE:
+                looked_at = 0
                 yield
         if not has_moved:
             return

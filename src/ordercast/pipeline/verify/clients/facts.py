@@ -19,7 +19,7 @@ from ordercast.model.events import View, ViewId
 from ordercast.model.promises import GroupPromise
 from ordercast.pipeline.verify.clients.rows import Said, Who
 from ordercast.pipeline.verify.facts import FOREVER
-from ordercast.pipeline.verify.rows import Ints, Unsound, text_number
+from ordercast.pipeline.verify.rows import Ints, JudgedWhole, Unsound, text_number
 from ordercast.trace.client_records import (
     AskedJoin,
     AskedLeave,
@@ -146,6 +146,8 @@ def client_facts(said: Sequence[Said], daemons: Iterable[Started | Installed], c
     lives: dict[int, ClientLife] = {}
     for daemon in daemons:
         if isinstance(daemon, Started):
+            if GroupPromise.TOTAL_ORDER not in daemon.promises.groups:
+                raise JudgedWhole("its engine promises no total order: judge so large a run by `ordercast check`")
             facts.early = tuple(sorted(daemon.promises.early))
     complete = healed = False
     for one in said:

@@ -1,0 +1,85 @@
+"""Groups on an engine that signals them one by one, and tells the places of messages that are not for clients here."""
+
+from __future__ import annotations
+
+from ordercast.groups.layer import Confirmed, Groups, data_head, join_payload
+from ordercast.model.effects import Deliver, Placed
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
+
+from .stage import Stage, parcel_of, process_of
+
+
+def _pair() -> Stage:
+    """Clients of two daemons, both in g and in h."""
+    stage = Stage("n1", "n2")
+    stage.together("n1", "n2")
+    stage.join("a@n1", "g", "h")
+    stage.join("b@n2", "g", "h")
+    stage.forget()
+    return stage
+
+
+def test_a_group_is_signalled_when_the_engine_says_so() -> None:
+    stage = _pair()
+    stage.end("n1", parts=True)
+    assert stage.told("a@n1") == []
+    stage.part("n1", groups=("h",))
+    stage.send("a@n1", ["g"], "before", to=["n1"])
+    stage.send("a@n1", ["h"], "after", to=["n1"])
+    assert stage.told("a@n1") == ["h ends; a remain", "before", "after"]
+    stage.part("n1")
+    assert stage.told("a@n1") == ["g ends; a remain"]
+    stage.begin("n1")
+    assert stage.told("a@n1") == ["g = a; with a; network", "h = a; with a; network"]
+
+
+def test_a_join_to_a_group_that_is_not_signalled_is_as_in_the_regular_configuration() -> None:
+    stage = _pair()
+    stage.end("n1", parts=True)
+    stage.part("n1", groups=("h",))
+    stage.join("c@n1", "g", "h", to=["n1"])
+    assert stage.told("a@n1") == [
+        "h ends; a remain",
+        "g = a b c; with a b; join c",
+        "h = a b c; with a; join c",
+        "h ends; a c remain",
+    ]
+
+
+def test_views_of_what_is_not_late_name_the_configuration_that_ends() -> None:
+    stage = _pair()
+    daemon, regular = stage.daemons["n1"], stage.daemons["n1"].ring
+    stage.end("n1", parts=True)
+    daemon.groups.connect("c", 2)
+    daemon.names[2], stage.heard["c@n1"] = "c@n1", []
+    parcel = parcel_of(9, daemon.process, join_payload("c@n1", ("g",)))
+    stage._take(daemon, daemon.groups.deliver(Deliver(daemon.configuration, regular, [parcel], views_of=regular)))
+    assert stage.last_view("c@n1").id.configuration == regular != daemon.configuration
+
+
+def test_signals_are_kept_in_their_places_while_snapshots_are_awaited() -> None:
+    stage = Stage("n1", "n2")
+    stage.join("a@n1", "g")
+    stage.join("b@n2", "g")
+    stage.form("n1", "n2")
+    stage.forget()
+    stage.end("n1", parts=True)
+    stage.exchange("n1", to=["n1"])
+    stage.send("a@n1", ["g"], "before", to=["n1"])
+    stage.part("n1", groups=("g",))
+    stage.send("a@n1", ["g"], "after", to=["n1"])
+    assert stage.told("a@n1") == []
+    stage.exchange("n2", to=["n1"])
+    assert stage.told("a@n1") == ["g = a b; with a; network", "before", "g ends; a remain", "after"]
+
+
+def test_who_is_not_to_get_its_message_is_told_its_place() -> None:
+    groups, origin = Groups(process_of("n1"), "n1"), ConfigurationId(8, ProcessId(1))
+    groups.connect("a", 1)
+    asked, silent = data_head("a@n1", ("g",), confirm=True), data_head("a@n1", ("g",))
+    parcels = [parcel_of(5, ProcessId(1), silent + b"x", asked + b"y", asked + b"z")]
+    (confirmed,) = groups.placed(Placed(origin, parcels))
+    assert isinstance(confirmed, Confirmed)
+    assert (confirmed.session, len(confirmed.run.payloads)) == (1, 2)
+    assert confirmed.run.places.at(0) == Position(origin, 5, 1)
+    assert confirmed.run.last == Position(origin, 5, 2)

@@ -1,0 +1,49 @@
+"""What a source sends again is in the order of sending, whatever was answered."""
+
+from __future__ import annotations
+
+from ordercast.model.inputs import Submission
+from ordercast.model.service import Service
+from ordercast.order.tree.control import Reconcile
+from ordercast.order.tree.source import TreeSource
+
+from .courses import A, B, C, D, Rehearsal
+
+
+def _sending(count: int) -> TreeSource:
+    """C has sent so many messages to B, and heard nothing."""
+    rehearsal = Rehearsal(C, {A: ["x"], B: ["x", "y"], C: ["y"]})
+    rehearsal.say(rehearsal.opening({A: None, B: A, C: B}, {D: None}), A)
+    course = rehearsal.course
+    source = course.source
+    source.add([Submission(bytes([number]), Service.AGREED, 0, ("y",)) for number in range(count)])
+    while (turn := source.next(course.forest)) is not None:
+        course.offer(source.offered(turn, course.opened))
+    return source
+
+
+def test_what_was_refused_is_sent_again_before_what_was_not_answered() -> None:
+    source = _sending(4)
+    source.refuse(1)
+    source.refuse(2)
+    source.start_over(set(), is_ended=True)
+    assert [wish.payloads for wish in source.waiting] == [(bytes([number]),) for number in range(4)]
+
+
+def test_what_somebody_holds_is_not_sent_again() -> None:
+    source = _sending(3)
+    assert source.start_over({(2, 1)}, is_ended=False) == (2, 0)
+    assert [wish.payloads for wish in source.waiting] == [(b"\0",), (b"\2",)]
+
+
+def test_what_would_enter_beyond_a_broken_link_goes_by_the_control_stream() -> None:
+    rehearsal = Rehearsal(C, {A: ["x"], B: ["x", "y"], C: ["y"]})
+    rehearsal.say(rehearsal.opening({A: None, B: A, C: B}, {D: None}), A)
+    source = rehearsal.course.source
+    source.avoided = {B}
+    source.add([Submission(b"m", Service.AGREED, 0, ("y",))])
+    turn = source.next(rehearsal.course.forest)
+    assert turn is not None and turn.tree is None
+    rehearsal.say(Reconcile(2), A)
+    source.start_over(set(), is_ended=True)
+    assert not source.avoided, "another configuration has other links"
