@@ -70,7 +70,7 @@ def test_members_block_from_when_packets_began_to_wait_for_their_word() -> None:
     merge, repair = make_merge(ONE), Repair(1_000_000, 40_000_000, 100)
     assert [member.blocks_since for member in slots_seen(merge, repair).members] == [None] * 3
     merge.take(packet(merge.line.newest.next_owned(2, 1), 1, THREE), 1)
-    repair.review(merge, NOW)
+    repair.review(merge, merge.safe, NOW)
     seen = slots_seen(merge, repair)
     assert [member.blocks_since for member in seen.members] == [None, NOW, None]
     assert [member.weight for member in seen.members] == [1, 1, 1] and seen.members[2].packets == 1
