@@ -1,7 +1,7 @@
 """The engines beside each other in network namespaces: latency of few and of many senders, throughput, what a message
 costs in packets and CPU time, as ratios to the ring; Corosync too, where it is installed.
 
-    python -m bench.latency [--nodes 4 8] [--seconds S] [--rounds N] [--loss P] [--sweep] [--only WORD] [--json FILE]
+    python -m bench.latency [--nodes 4 8] [--seconds S] [--rounds N] [--loss P] [--sweep] [--only PATTERN] [--json FILE]
 
 Engines take turns, since machines differ from hour to hour: each ratio is one of medians. Run it alone.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -114,7 +115,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--loss", type=float, default=0.0, help="part of the packets that each host loses")
     parser.add_argument("--sweep", action="store_true", help="latency over the rate instead")
-    parser.add_argument("--only", default="", help="rows whose names have this word")
+    parser.add_argument("--only", default="", help="rows whose names match this pattern: 'one|all send$'")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if (problem := why_not()) is not None:
@@ -123,7 +124,7 @@ def main() -> int:
     document: dict[str, object] = {}
     is_sound = True
     for nodes in options.nodes:
-        chosen = [row for row in (swept if options.sweep else rows)(nodes) if options.only in row.name]
+        chosen = [row for row in (swept if options.sweep else rows)(nodes) if re.search(options.only, row.name)]
         _measure(chosen, nodes, options)
         _draw(f"{nodes} hosts", chosen)
         document[str(nodes)] = [asdict(row) for row in chosen]
@@ -144,6 +145,15 @@ def _measure(chosen: Sequence[Row], nodes: int, options: argparse.Namespace) -> 
             for row in chosen:
                 for engine in ENGINES:
                     row.run(engine, hosts, options.seconds)
+                    _tell(nodes, row.name, engine, row.by_engine[engine])
+
+
+def _tell(nodes: int, name: str, engine: str, figures: Figures) -> None:
+    """Print what a run brought: whoever ends a long measurement early has what came before."""
+    found = {"p50 us": figures.p50_us, "p99 us": figures.p99_us, "messages/s": figures.per_s}
+    found |= {"packets": figures.packets, "CPU us": figures.cpu_us}
+    words = [f"{what} {values[-1]:,.1f}" for what, values in found.items() if values]
+    print(f"{nodes} hosts, {name}, {engine}: {', '.join(words)}", flush=True)
 
 
 def _changes(rounds: int) -> dict[str, dict[str, list[float]]]:

@@ -2,6 +2,7 @@
 
     python -m rig.chaos --seed 1 --seconds 60
     python -m rig.chaos --engine gateways --topology circle
+    python -m rig.chaos --engine sites --topology three
 
 The seed decides what happens and in which order; how the nodes meet it is up to the machine, so a seed is a kind of run
 and not a replay. The traces are kept when the verdict is not VALID.
@@ -45,6 +46,13 @@ TOPOLOGIES: dict[str, list[list[int]]] = {
     "line": [[1, 2, 3], [3, 4, 5], [5, 6]],
     "circle": [[1, 4, 6], [2, 4, 5], [3, 5, 6]],
     "hub": [[1, 2, 7], [3, 4, 7], [5, 6, 7]],
+}
+
+# Sites, likewise; every host has a leg in the wide area between them, too.
+PLACES: dict[str, list[list[int]]] = {
+    "three": [[1, 2], [3, 4], [5, 6]],
+    "uneven": [[1, 2, 3], [4, 5], [6]],
+    "two": [[1, 2], [3, 4]],
 }
 
 
@@ -193,10 +201,13 @@ def chaos(
     rng = Random(seed)
     world = world_from(rng, switch)
     segments: Sequence[Collection[int]] = ()
-    if entry_of(engine).attachments_max > 1:
-        world["topology"] = topology or rng.choice(sorted(TOPOLOGIES))
-        segments = TOPOLOGIES[world["topology"]]
+    entry = entry_of(engine)
+    if entry.attachments_max > 1:
+        known = PLACES if entry.has_sites else TOPOLOGIES
+        world["topology"] = topology if topology in known else rng.choice(sorted(known))
+        segments = known[world["topology"]]
         nodes = max(map(max, segments))
+        segments = [*segments, range(1, nodes + 1)] if entry.has_sites else segments
     result = Result(seed, world, folder)
     ring = {**(QUICK if world["timeouts"] == "quick" else {}), "accelerated": world["accelerated"]}
     if console is not None:
@@ -247,7 +258,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--nodes", type=int, default=5)
     parser.add_argument("--engine", choices=LIVE, default=DEFAULT, help="of the nodes; gateways have several rings")
-    parser.add_argument("--topology", choices=sorted(TOPOLOGIES), help="of the rings; otherwise the seed draws one")
+    parser.add_argument(
+        "--topology", choices=sorted({**TOPOLOGIES, **PLACES}), help="of rings or sites; otherwise the seed draws one"
+    )
     parser.add_argument("--bridge", action="store_true", help="the kernel's bridge instead of the switch program")
     parser.add_argument("--keep", action="store_true", help="keep the traces of a VALID run, too")
     parser.add_argument("--json", action="store_true", help="print one JSON document")

@@ -14,7 +14,8 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,15 +23,18 @@ from typing import Any
 from ordercast.api.raw import RawNode
 from ordercast.cli.topology_text import explained
 from ordercast.daemon.config.node import (
+    LINK_OFFSET,
     MIB,
     PORT,
     NetworkConfig,
     NodeConfig,
     Peer,
     RingDomain,
+    SiteLink,
     TraceConfig,
     TraceLevel,
     Transport,
+    WidePlace,
 )
 from ordercast.daemon.participant import NodeFailed, Participant
 from ordercast.daemon.status.rings_section import rings_section
@@ -42,7 +46,9 @@ from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.gateways.node import GatewayNode
+from ordercast.order.links.config import FAR
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.sites.config import SitesConfig
 
 TICK_S = 0.02  # a sender at a rate wakes up so often
 LOOK_S = 0.02  # who waits for a quiet node looks so often
@@ -72,6 +78,8 @@ class Task:
     listed: list[int] | None = None  # nodes on the node list at first; None: all
     version: int = 1  # of that list
     rings: list[dict[str, list[str]]] = field(default_factory=list)  # of each of several: nodes, and addresses there
+    wide: list[str] = field(default_factory=list)  # addresses for other sites, where the rings are sites
+    link_loss_ns: int = 2_500_000_000  # silence that ends a link between sites
     engine: str = "ring"
     adaptive: dict[str, Any] = field(default_factory=dict)  # keys of AdaptiveConfig that are not as usual
     replication: str = "active"
@@ -86,6 +94,7 @@ class Task:
                 address,
                 more=tuple(Place(other, PORT + 1, PORT) for other in others),
                 rings=rings_on(n, self.rings),
+                wide=WidePlace(self.wide[n - 1], PORT + LINK_OFFSET, PORT + LINK_OFFSET) if self.wide else None,
             )
             for n, (address, others) in enumerate(zip(self.addresses, more, strict=True), 1)
             if listed is None or n in listed
@@ -101,6 +110,8 @@ class Task:
             ring=RingConfig(cluster=self.cluster, **ring),
             engine=self.engine,
             adaptive=AdaptiveConfig(**self.adaptive),
+            sites=SitesConfig(links=replace(FAR, silence_ns=self.link_loss_ns)),
+            site_links=self._site_links(),
             rings=domains_of(self.rings, self._network(self.transport), len(self.more_addresses)),
             network=self._network(self.transport),
             more_networks=tuple(self._network(kind) for kind in self._transports()),
@@ -110,6 +121,11 @@ class Task:
             stall_ns=self.stall_ns,
             state_folder=None if self.state is None else Path(self.state),
         )
+
+    def _site_links(self) -> tuple[SiteLink, ...]:
+        """Every two sites are joined."""
+        names = [f"r{number}" for number, _ in enumerate(self.rings, 1)]
+        return tuple(SiteLink(*pair) for pair in combinations(names, 2)) if self.wide else ()
 
     def _network(self, transport: str) -> NetworkConfig:
         return NetworkConfig(Transport(transport), self.group, segmentation=self.segmentation)

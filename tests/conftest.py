@@ -16,14 +16,15 @@ from ordercast.pipeline.spark_session import missing_for_spark, open_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-settings.register_profile(
-    "ordercast",
-    max_examples=100,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+for profile, examples in ("ordercast", 60), ("thorough", 1000):  # the second: `--hypothesis-profile=thorough`
+    settings.register_profile(
+        profile,
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("ordercast")
 
 # Small data, and a Java that lives for a minute: no time for the better compiler.
@@ -59,8 +60,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
+            _name_group(item, "spark")
         if _folder(item) in ON_REAL_TIME:
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def _name_group(item: pytest.Item, group: str) -> None:
+    """Make the group the end of a test's id, where xdist looks for it. From pytest 9.2 on ids are objects, and what
+    xdist 3.8 sets is a field that nobody reads any more: every process would start a Java of its own."""
+    if item.config.getoption("loadgroup", False) and hasattr(item, "id"):
+        object.__setattr__(item, "_id", type(item.id).parse(f"{item.nodeid}@{group}"))
 
 
 def _folder(item: pytest.Item) -> str:

@@ -25,7 +25,7 @@ from ordercast.model.ids import MILLISECOND
 from ordercast.order.ring.config import RingConfig
 from tests.ports import own_ports
 
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0
 _NUMBERS = count(1)
 
 

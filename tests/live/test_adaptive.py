@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from rig import Hosts, why_not
-from rig.cluster import AlarmSeen, LiveCluster
+from rig.cluster import PATIENT, AlarmSeen, LiveCluster
 from rig.hosts import Host
 
 import ordercast
@@ -64,7 +64,7 @@ def test_nodes_with_other_places_or_another_engine_stay_apart_and_are_named(tmp_
 
 @needs_hosts
 def test_a_network_that_fails_changes_no_view(tmp_path: Path) -> None:
-    with Hosts(3, 2) as hosts, LiveCluster(hosts, tmp_path, ring={}, engine="adaptive") as cluster:
+    with Hosts(3, 2) as hosts, LiveCluster(hosts, tmp_path, ring=PATIENT, engine="adaptive") as cluster:
         cluster.start_all()
         cluster.send(rate=200)
         cluster.wait_for_more(100)

@@ -18,5 +18,5 @@ SEEDS = {False: 11, True: 12}
 def test_every_promise_is_kept(tmp_path: Path, switch: bool) -> None:
     if switch and why_not(switch=True) is not None:
         pytest.skip(why_not(switch=True) or "")
-    result = chaos(SEEDS[switch], 4.0, 4, switch, tmp_path, None)
+    result = chaos(SEEDS[switch], 3.0, 4, switch, tmp_path, None)
     assert result.is_valid, f"{result.error or combined(result.verdicts).sentence}\n{result.log}"

@@ -11,6 +11,8 @@ from rig.enlist import run
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 
 
-@pytest.mark.parametrize("transport", ["multicast", pytest.param("unicast", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("transport", ["multicast", "unicast"])
 def test_hosts_come_and_go_under_load(transport: str, tmp_path: Path) -> None:
-    assert run(1, transport, 1, tmp_path, lambda line: None).startswith("VALID")
+    said = run(1, transport, 1, tmp_path, lambda line: None, are_views_judged=False)
+    assert said.startswith("VALID")

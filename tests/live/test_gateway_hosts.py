@@ -12,17 +12,19 @@ from rig.gateway_slow import slowed
 from rig.hosts import Hosts
 
 from ordercast.checker import Outcome, combined
+from ordercast.model.ids import SECOND
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
+LONG = {"token_loss_ns": 2 * SECOND, "consensus_ns": 1 * SECOND}
 
 
 def test_a_gateway_dies_and_a_ring_is_cut_and_nobody_else_leaves(tmp_path: Path) -> None:
     """Two gateways join two rings: one is killed and returns; then one ring is cut with a gateway on each side. Timers
-    are the usual ones: with quick ones a busy machine makes members leave."""
-    with Hosts(6, segments=TOPOLOGIES["parallel"]) as hosts, LiveCluster(hosts, tmp_path, ring={}) as cluster:
+    are long ones: with quick ones a busy machine makes members leave."""
+    with Hosts(6, segments=TOPOLOGIES["parallel"]) as hosts, LiveCluster(hosts, tmp_path, ring=LONG) as cluster:
         cluster.start_all()
         n1, n2, n3, n4, g5, g6 = hosts
-        cluster.send(rate=100)
+        cluster.send(rate=40)
         cluster.wait_for_more(50)
         begun = {host: len(cluster.lives[host].views) for host in hosts}
         cluster.kill(g6)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from rig import Hosts, Link, why_not
-from rig.cluster import LiveCluster
+from rig.cluster import PATIENT, LiveCluster
 
 from ordercast.checker import Outcome
 from ordercast.daemon.config.node import GROUP, PORT
@@ -220,14 +220,14 @@ def test_a_stopped_process_is_left_out_and_says_that_it_was_paused(tmp_path: Pat
         assert cluster.report(hosts[2])["longest_pause_ns"] > 800_000_000
 
 
-def test_a_loop_that_is_blocked_for_half_a_second_costs_no_view(tmp_path: Path) -> None:
-    with live(tmp_path, ring=USUAL) as cluster:
+def test_a_loop_that_is_blocked_for_less_than_a_token_may_take_costs_no_view(tmp_path: Path) -> None:
+    with live(tmp_path, ring=PATIENT) as cluster:
         hosts = cluster.hosts
         before = views_of(cluster)
-        cluster.block(hosts[1], 0.5)
+        cluster.block(hosts[1], 2.0)
         report = cluster.wait_for_report(hosts[1], lambda report: bool(report["pauses"]), "the pause is counted")
         cluster.wait_for_more(100)
-        assert report["longest_pause_ns"] >= 250_000_000
+        assert report["longest_pause_ns"] >= 1_000_000_000
         assert views_of(cluster) == before
 
 
@@ -243,7 +243,7 @@ def test_an_orderly_leave_is_told_from_a_failure(tmp_path: Path) -> None:
 
 
 def test_a_slow_application_makes_senders_wait_and_loses_nobody(tmp_path: Path) -> None:
-    with live(tmp_path, ring=USUAL, inbox_size_max=64 << 10) as cluster:
+    with live(tmp_path, ring=PATIENT, inbox_size_max=64 << 10) as cluster:
         hosts = cluster.hosts
         before = views_of(cluster)
         cluster.read(hosts[2], False)
@@ -297,7 +297,7 @@ def test_packets_of_strangers_are_counted_and_change_nothing(tmp_path: Path) -> 
         "shorter than a head": [MAGIC],
         "an empty datagram": [b""],
     }
-    with live(tmp_path, ring=USUAL) as cluster, stranger(cluster) as sending:
+    with live(tmp_path, ring=PATIENT) as cluster, stranger(cluster) as sending:
         before = views_of(cluster)
         for target in ports_of(cluster):
             for several in packets.values():

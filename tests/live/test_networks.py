@@ -3,7 +3,7 @@ the paper lists, and in some more.
 
 Every test ends the same way: no view has changed, everybody has raised its alarm about the network that failed, and
 none about another; the network is repaired and used again; everything was delivered, and the checkers say VALID.
-Timeouts are the usual ones.
+Timeouts of networks are the usual ones, those of membership are long: a busy machine changes no view either.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from rig import Hosts, Link, why_not
-from rig.cluster import LiveCluster
+from rig.cluster import PATIENT, LiveCluster
 
 from ordercast.checker import Outcome
 from ordercast.cli.networks import _episodes
@@ -62,7 +62,7 @@ def live(folder: Path, style: str, *, switch: bool = False, **task: Any) -> Iter
     networks = STYLES[style]
     with (
         Hosts(HOSTS, networks, switch=switch) as hosts,
-        LiveCluster(hosts, folder, ring={}, replication=style, **task) as cluster,
+        LiveCluster(hosts, folder, ring=PATIENT, replication=style, **task) as cluster,
     ):
         cluster.start_all()
         cluster.send(rate=100, sizes=(40, 700, 5000))
@@ -97,12 +97,11 @@ def wait_for_alarms(cluster: LiveCluster, kind: str, times: int = 1) -> None:
 @pytest.mark.parametrize(
     ("style", "fault"),
     [
-        ("active", whole),
         ("passive", cannot_send),
-        ("active-passive", cannot_receive),
+        ("active-passive", cannot_receive),  # which is active too
         *(
             pytest.param("active", fault, marks=pytest.mark.long)
-            for fault in (cannot_send, cannot_receive, subsets, lossy)
+            for fault in (whole, cannot_send, cannot_receive, subsets, lossy)
         ),
         *(pytest.param("passive", fault, marks=pytest.mark.long) for fault in (whole, cannot_receive, subsets, lossy)),
         *(pytest.param("active-passive", fault, marks=pytest.mark.long) for fault in (whole, lossy)),

@@ -199,6 +199,6 @@ async def test_two_operators_who_ask_for_the_same_change_at_once_are_both_told(t
     operator.write("alpha", 1, ("alpha", "beta"))
     async with operator.running("alpha") as alpha:
         asked = [ask(alpha, do="add", name="new", id=9, addresses=["127.0.0.1"]) for _ in range(2)]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(100):
             answers = await asyncio.gather(*asked)
         assert [answer["version"] for answer in answers] == [2, 2]

@@ -28,7 +28,7 @@ from ordercast.replicated.structures.lock import Lock
 from ordercast.replicated.structures.queue import Queue
 from tests.ports import own_ports
 
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0
 GROUP = "accounts"
 _NUMBERS = count(1)
 FrontT = TypeVar("FrontT")

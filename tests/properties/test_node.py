@@ -103,7 +103,7 @@ def damaged(draw: st.DrawFn, moment: Moment) -> bytes:
     return bytes(packet)
 
 
-@settings(max_examples=600)
+@settings(max_examples=250)
 @given(st.data())
 def test_real_packets_damaged_on_the_way_are_survived_in_every_state(data: st.DataObject) -> None:
     moment = data.draw(st.sampled_from(moments()))
@@ -169,7 +169,7 @@ def _bounded(node: RingNode, before: int, effects: list[Effect]) -> None:
                 assert not isinstance(said, Token | CommitToken) or said.timestamp < NUMBER_MAX
 
 
-@settings(max_examples=600)
+@settings(max_examples=250)
 @given(st.data())
 def test_numbers_at_their_ends_are_survived_and_neither_stored_nor_sent_on(data: st.DataObject) -> None:
     moment = data.draw(st.sampled_from([moment for moment in moments() if moment.packet[KIND_AT] != MessageKind.DATA]))

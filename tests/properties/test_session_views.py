@@ -118,7 +118,7 @@ class Daemon:
                 assert _told(self.halves[session], encoded) == notice.news
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(steps)
 def test_views_told_by_differences_are_those_of_the_table(
     drawn: list[tuple[str, ProcessId, str, str, set[ProcessId]]],

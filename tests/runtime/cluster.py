@@ -20,7 +20,7 @@ from ordercast.model.errors import UsageError
 from tests.ports import free_ports
 
 NAMES = ("alpha", "beta", "gamma")
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0
 QUICK = 'token_loss = "300ms"\nrest = "40ms"\npause = "100ms"\n'
 CLIENTS = '[clients]\nfolder = "."\n'
 

@@ -21,8 +21,8 @@ from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
 from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster, forked_command
 
-KILLS = int(os.environ.get("ORDERCAST_KILLS", "6"))
-PAUSE_S = 0.01  # between what is sent: there is always something under way, and not more than is needed
+KILLS = int(os.environ.get("ORDERCAST_KILLS", "3"))
+PAUSE_S = 0.05  # between what is sent: there is always something under way, and not more than is needed
 LOOK_S = 0.1  # between two looks, each of which reads a whole archive
 
 

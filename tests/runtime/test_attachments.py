@@ -31,7 +31,7 @@ from ordercast.wire.head import HEAD_SIZE, with_head
 from tests.ports import free_ports
 
 FIRST, SECOND = MAIN, Attachment(1)
-PATIENCE_S = 20.0
+PATIENCE_S = 100.0
 SIZE = 400
 Heard = tuple[Attachment, int, Lane, bytes]  # attachment, network, lane, text
 

@@ -11,26 +11,28 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from ordercast.cli.check import judge
 from ordercast.cli.daemons import ordercast_command
 from ordercast.cli.main import run
+from ordercast.cli.terminal import output
 from ordercast.demo import command as demo
+from ordercast.demo.on_spark import judge_on_spark
+from ordercast.demo.result import draw_on_spark
 from ordercast.demo.script import Script
+from ordercast.pipeline.spark_session import missing_for_spark
 from ordercast.trace.client_records import GotMessage
 from ordercast.trace.recording import Recorder
 from ordercast.trace.replica_records import Called, Returned
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PATIENCE_S = 500.0  # a demo takes half a minute, and much longer beside all other tests
 pytestmark = pytest.mark.timeout(600)
 COMMAND = ordercast_command("demo")
 EVENT = re.compile(r" *\d+\.\d{3} s  [n1234 ]{11}  \S")
+STORY = Script(steady_s=0.3, burst_messages=200, burst_commands=250)  # all that the pages show happens, in less time
 SMALL = Script(values=4, steady_s=0.1, burst_messages=100, burst_commands=100, commands_at_once=50)
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference" / "cli.md"
@@ -87,11 +89,45 @@ def until(process: subprocess.Popen[str], words: str) -> str:
     raise AssertionError(f"it never said {words}")
 
 
-def test_the_demo_tells_its_story_and_is_valid(folder: Path, tmp_path: Path) -> None:
-    keep = tmp_path / "kept"
-    process = start(folder, "--keep", keep.name, JAVA_HOME=str(tmp_path))
+@pytest.mark.long
+def test_the_command_shows_all_of_it(folder: Path, tmp_path: Path) -> None:
+    """In the sizes that a person sees, and without Java."""
+    process = start(folder, "--keep", "kept", JAVA_HOME=str(tmp_path))
     out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (0, ""), out[-3000:]
+    check_story(out, Path("kept"), tmp_path)
+    assert any(line.startswith("No verdict of Spark and no report: ") for line in out.splitlines())
+    assert not (tmp_path / "kept" / "report").exists()
+    assert (list(folder.iterdir()), processes_of(folder)) == ([], [])
+
+
+@pytest.mark.spark
+def test_the_demo_tells_its_story_and_is_valid(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> None:
+    """A short one; Spark judges it too, where there is Spark."""
+    has_spark = missing_for_spark() is None
+    if has_spark:
+        request.getfixturevalue("spark")
+    monkeypatch.setattr(demo, "Script", lambda: STORY)
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    keep = tmp_path / "kept"
+    status = run(["demo", "--keep", str(keep)])
+    out, err = capsys.readouterr()
+    assert (status, err) == (0, ""), out[-3000:]
+    check_story(out, keep, tmp_path)
+    if has_spark:
+        check_spark(out, keep)
+    assert (list(folder.iterdir()), processes_of(folder)) == ([], [])
+
+
+def check_story(out: str, keep: Path, folder: Path) -> None:
+    """`keep`: as it was asked for, in this folder."""
     assert "\x1b[" not in out
     lines = out.splitlines()
     assert [line.partition(".")[0] for line in lines if re.match(r"\d\. ", line)] == [*"123456789"]
@@ -106,15 +142,30 @@ def test_the_demo_tells_its_story_and_is_valid(folder: Path, tmp_path: Path) -> 
     ):  # fmt: skip
         assert words in told, words
     assert any(re.match(r" VALID   \d+ promises kept, \d+ not exercised ", line) for line in lines)
-    assert "  ordercast check kept/traces" in lines
-    assert any(line.startswith("No verdict of Spark and no report: ") for line in lines)
-    assert not (keep / "report").exists()
-    assert (list(folder.iterdir()), processes_of(folder)) == ([], [])
-    check_document(json.loads((keep / "result.json").read_text()), len(story))
-    assert judge(keep / "traces").is_valid
+    assert f"  ordercast check {keep}/traces" in lines
+    check_document(json.loads((folder / keep / "result.json").read_text()), len(story))
+    assert judge(folder / keep / "traces").is_valid
     for page in PAGES:
         missing = shown_by(page.read_text(encoding="utf-8").splitlines()) - {masked(line) for line in story}
         assert not missing, f"{page.name} shows what the demo did not say; paste a real log"
+
+
+def check_spark(out: str, keep: Path) -> None:
+    page = keep / "report" / "report.html"
+    assert re.search(r"^ VALID   \d+ promises kept, \d+ not exercised, judged by Spark", out, re.MULTILINE)
+    assert f"Its report, a page for a browser: {page}\n" in out
+    assert "Who was in which view" in page.read_text(encoding="utf-8")
+    document = json.loads((keep / "result.json").read_text())["spark"]
+    assert (document["missing"], document["report"], len(document["verdicts"])) == (None, str(page), 46)
+
+
+def test_where_spark_is_missing_the_demo_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    draw_on_spark(output(), judge_on_spark(tmp_path / "traces", tmp_path / "report", lambda text: None))
+    assert capsys.readouterr().out.startswith("No verdict of Spark and no report: ")
+    assert not (tmp_path / "report").exists()
 
 
 def shown_by(lines: list[str]) -> set[str]:
@@ -137,22 +188,6 @@ def check_document(document: dict[str, Any], events: int) -> None:
     assert len(document["digests"]) == 4
     assert sum(event["kind"] != "chapter" for event in document["events"]) == events
     assert min(document["rates"].values()) > 0
-
-
-@pytest.mark.spark
-def test_spark_judges_what_is_kept_and_draws_it(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setattr(demo, "Script", lambda: SMALL)
-    keep = tmp_path / "kept"
-    assert run(["demo", "--keep", str(keep)]) == 0
-    out = capsys.readouterr().out
-    page = keep / "report" / "report.html"
-    assert re.search(r"^ VALID   \d+ promises kept, \d+ not exercised, judged by Spark", out, re.MULTILINE)
-    assert f"Its report, a page for a browser: {page}\n" in out
-    assert "Who was in which view" in page.read_text(encoding="utf-8")
-    document = json.loads((keep / "result.json").read_text())["spark"]
-    assert (document["missing"], document["report"], len(document["verdicts"])) == (None, str(page), 46)
 
 
 # What the judges say

@@ -18,7 +18,7 @@ from tests.ports import free_ports
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md"])
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0
 DAEMONS = ("n1", "n2", "n3")
 
 # Embedded nodes of other programs on this machine are to be left alone.

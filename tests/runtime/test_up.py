@@ -27,7 +27,7 @@ from ordercast.api.connect import connect
 from ordercast.cli.daemons import ordercast_command
 from tests.ports import free_ports
 
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0
 COMMAND = ordercast_command()
 
 

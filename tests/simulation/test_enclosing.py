@@ -21,7 +21,7 @@ def _enclosed(options: SimOptions, node: NodeId) -> Engine:
     return Enclosing(engine_of(options, True, node))
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", [kind for kind, swarm in SWARMS.items() if "--engine" not in swarm.words])
 def test_a_ring_that_is_passed_through_is_the_ring(kind: str, number: int) -> None:
     seed = SWARMS[kind].seeds[number]

@@ -54,7 +54,7 @@ def _views_after(links: Links, nodes: int, seed: int) -> list[float]:
     return [at for at, _ in _installed(links, nodes, seed, CUT_AT_NS)]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(10, 24))])
 def test_random_graphs_settle_and_stay(seed: int) -> None:
     nodes = 3 + seed % 5
     assert max(_views_after(_random_links(seed, nodes), nodes, seed), default=0) <= SETTLED_CONSENSUS_TIMEOUTS

@@ -41,7 +41,8 @@ def _is_caught(fault: PlantedFault, seed: int) -> bool:
         return True
     is_caught = bool(_broken(result) & fault.broken)
     if is_caught:
-        assert_clients_agree(result.client_events)  # the judges of the pipeline catch it in the same way
+        # The judges of the pipeline catch it in the same way; in parts too, which takes as long as the run.
+        assert_clients_agree(result.client_events, in_parts=fault in PLANTED[::8])
     return is_caught or (fault.is_stuck and not result.settled)
 
 
@@ -53,5 +54,5 @@ def test_without_a_planted_fault_the_same_runs_are_valid() -> None:
 def test_the_daemons_promises_hold_whatever_the_groups_do(monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTED[0].plant(monkeypatch)
     monkeypatch.setattr(Groups, "check_invariants", lambda self: None)
-    for seed in range(5):
+    for seed in range(2):
         assert not _broken(simulate(hostile_group_options(seed), seed)).intersection(Promise)

@@ -137,7 +137,9 @@ REGRESSIONS = (
 )
 
 
-@pytest.mark.parametrize("seed", [*range(8), *REGRESSIONS])
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 8)), *REGRESSIONS]
+)
 def test_hostile_runs_with_wrong_lists(seed: int) -> None:
     result = simulate(with_rosters(hostile_options(seed), seed), seed)
     assert result.is_valid, result.verdict.sentence

@@ -85,6 +85,7 @@ WHO_SPEAKS_OF_RINGS = {
     ),
     "what is seen of a network of rings, and drawn of one": (
         *("cli/topology.py", "cli/topology_plan.py", "cli/topology_text.py", "daemon/status/rings_section.py"),
+        *("cli/sites.py", "cli/wide_area.py", "daemon/status/sites_section.py"),
         *("pipeline/campaign/graphs.py", "pipeline/campaign/graphs_page.py", "cli/graph_plan.py"),
         *("sim/run.py", "sim/swarm.py", "sim/network_swarm.py", "sim/digest.py"),
         *("sim/aimed_swarm.py", "sim/ring_topologies.py", "sim/ring_episodes.py"),
@@ -97,11 +98,12 @@ WHO_SPEAKS_OF_RINGS = {
         *("daemon/config/judging.py", "daemon/config/nodes.py", "daemon/status/slots_section.py"),
     ),
     "several rings of one process: in the file, in its folder, on this machine": (
-        *("daemon/config/rings.py", "daemon/management.py", "daemon/storage.py"),
+        *("daemon/config/rings.py", "daemon/config/sites.py", "daemon/management.py", "daemon/storage.py"),
         *("cli/circle.py", "cli/cluster.py", "cli/up.py"),
     ),
     "lanes: the sockets of any engine, one of which has its name from tokens": (
         *("model/inputs.py", "model/effects.py", "daemon/sockets/lanes.py", "daemon/sockets/network.py"),
+        *("daemon/sockets/bursts.py", "daemon/sockets/streams.py", "daemon/sockets/wide.py"),
         *("daemon/driver.py", "daemon/run.py", "daemon/status/advice.py", "daemon/status/parts.py"),
         *("daemon/status/report.py", "demo/hosts.py", "demo/relay.py"),
         *("sim/host.py", "sim/network.py", "sim/processor.py", "sim/segment.py", "sim/world.py"),

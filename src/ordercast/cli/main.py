@@ -31,6 +31,7 @@ COMMANDS = {
     "config": ("cli.config", "app", CLUSTER),
     "networks": ("cli.networks", "app", CLUSTER),
     "topology": ("cli.topology", "app", CLUSTER),
+    "sites": ("cli.sites", "app", CLUSTER),
     "graph": ("cli.graph", "app", CLUSTER),
     "engines": ("cli.engines", "engines", CLUSTER),
     "chat": ("cli.chat", "chat", CLIENT),

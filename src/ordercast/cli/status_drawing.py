@@ -286,13 +286,43 @@ def _slots_part(section: Document) -> Iterator[str]:
     yield f"{section['marks']:,} marks"
 
 
+def _sites_lines(section: Document) -> Iterator[tuple[str, str]]:
+    sites = section["sites"]
+    yield "sites", "; ".join(f"{site['name']}: {' '.join(site['members'])}" for site in sites) or "not yet begun"
+    speaker = "this node" if section["is_representative"] else section["representative"]
+    yield "speaks for it", f"{speaker}, for {section['site']}"
+    for link in section["links"]:
+        figures = f"{link['state']}, round trip {_time(link['round_trip_ns'])}, loss {link['loss']:.1%}"
+        queue = f", {size_text(link['queue_size'])} wait" if link["queue_size"] else ""
+        yield f"link to {link['site']}", f"{link['peer']}: {figures}{queue}"
+    yield "order", _sites_order(section)
+
+
+def _sites_order(section: Document) -> str:
+    waiting, words = section["waiting"], []
+    if section["attempt"] is not None:
+        words.append(f"a new view waits for {' '.join(section['attempt']) or 'nobody'}")
+    if waiting is not None and waiting["sites"]:
+        words.append(f"the next message waits for {' '.join(waiting['sites'])}")
+    words += [f"ALL WAIT FOR {site['name']}" for site in section["sites"] if site["is_behind"]]
+    words.append(f"{size_text(section['unstable_size'])} of this node not yet everywhere")
+    return "; ".join(words)
+
+
+def _sites_part(section: Document) -> Iterator[str]:
+    yield f"{len(section['sites'])} sites"
+    yield f"{sum(link['state'] == 'up' for link in section['links'])} links up"
+
+
 SECTION_LINES: Mapping[str, Callable[[Document], Iterator[tuple[str, str]]]] = {
     "ring": _ring_lines,
     "gateways": _rings_lines,
     "adaptive": _slots_lines,
+    "sites": _sites_lines,
 }
 LINE_PARTS: Mapping[str, Callable[[Document], Iterator[str]]] = {
     "ring": _ring_part,
     "gateways": _rings_part,
     "adaptive": _slots_part,
+    "sites": _sites_part,
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,15 +19,19 @@ from ordercast.cli.daemon import PORT_MAX
 from ordercast.cli.daemons import Cluster, Daemon
 from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogStream
+from ordercast.cli.quantities import duration_from
 from ordercast.cli.terminal import note, output, write_json
+from ordercast.cli.wide_area import WideArea, sites_file, sites_from, wide_ports
 from ordercast.daemon.config.file import STATUS_PORT
 from ordercast.daemon.config.node import LOCAL_NODES_MAX, PORT
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT, live_entry_of
 from ordercast.order.gateways.node import ENGINE as GATEWAYS
+from ordercast.order.sites.promised import ENGINE as SITES
 
 EXAMPLE = "Example: ordercast up -n 5"
 COUNT, EACH = 3, 2  # daemons; and of each of several rings
+Beside = AbstractAsyncContextManager[Any]  # what runs while daemons do
 
 UpEngine = Annotated[
     str | None, typer.Option("--engine", metavar="NAME", help="Engine that orders messages: see `ordercast engines`.")
@@ -49,6 +55,15 @@ def up(
         typer.Option(
             "--rings", min=1, max=LOCAL_NODES_MAX, metavar="R", help="So many rings, joined by gateways in a circle."
         ),
+    ] = None,
+    sites: Annotated[
+        str | None,
+        typer.Option(
+            "--sites", metavar="SITES", help="Several sites, joined by links: their number, or east=2,west=2."
+        ),
+    ] = None,
+    delay: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --sites: how long a packet takes from one to another.")
     ] = None,
     tcp: Annotated[
         int | None,
@@ -74,10 +89,19 @@ def up(
 
     Ctrl-C ends them in order, a second one at once. Their log is on stderr, one line each, with the daemon's name.
     Exit status 1 when a daemon could not start, or ended before it was told to. With --rings the daemons are on several
-    rings, with one order over all of them; the last daemon of each ring joins it with the next.
+    rings, with one order over all of them; the last daemon of each ring joins it with the next. With --sites they are
+    in several places that links join, as far apart as --delay says.
     """
     if trace is not None and trace.exists() and any(trace.iterdir()):
         raise UsageError(f"{trace} is not empty: give --trace a new folder, so that it holds one run")
+    if delay is not None and sites is None:
+        raise UsageError("--delay is the way between sites: give --sites too, such as --sites east=2,west=2")
+    if sites is not None:
+        if rings is not None or engine not in (None, SITES):
+            raise UsageError(f"--sites needs the engine {SITES}, which joins them: leave out --rings and --engine")
+        live_entry_of(SITES)
+        delay_ns = 0 if delay is None else duration_from(delay, default_unit="ms")
+        return _on_sites(sites_from(sites, count), delay_ns, tcp, trace, port, as_json)
     if rings is not None:
         return _on_rings(circle(rings, count or EACH), tcp, trace, port, engine, as_json)
     live_entry_of(engine or DEFAULT)
@@ -98,7 +122,26 @@ def _on_rings(
         return _run(own, {one.name: one for one in placed}, tcp, trace, as_json)
 
 
-def _run(own: list[list[str]], rings: dict[str, Placed], tcp: int | None, trace: Path | None, as_json: bool) -> int:
+def _on_sites(
+    placed: list[Placed], delay_ns: int, tcp: int | None, trace: Path | None, port: int, as_json: bool
+) -> int:
+    """Run the daemons of several sites, and the wide area between them."""
+    with TemporaryDirectory(prefix="ordercast-sites-") as folder:
+        file = Path(folder) / "cluster.toml"
+        file.write_text(sites_file(placed, port, port + STATUS_PORT - PORT), encoding="utf-8")
+        own = [["--config", str(file), "--name", one.name] for one in placed]
+        area = WideArea(wide_ports(placed, port), delay_ns)
+        return _run(own, {one.name: one for one in placed}, tcp, trace, as_json, area)
+
+
+def _run(
+    own: list[list[str]],
+    rings: dict[str, Placed],
+    tcp: int | None,
+    trace: Path | None,
+    as_json: bool,
+    beside: Beside | None = None,
+) -> int:
     """`own`: the arguments of each daemon that others do not have; `rings`: on which each is, by name."""
     note(f"starting {counted(len(own), 'daemon')} …")
     daemons = [[*mine, *_arguments(number, tcp, trace)] for number, mine in enumerate(own)]
@@ -110,17 +153,20 @@ def _run(own: list[list[str]], rings: dict[str, Placed], tcp: int | None, trace:
     log = LogStream(Console(stderr=True, highlight=False, emoji=False))
     cluster = Cluster(log, banner)
     one_by_one = tcp is not None and not rings  # so that n1 has the first port
-    if trace is None:
-        return asyncio.run(cluster.run(daemons, one_by_one=one_by_one))
-    return _run_traced(cluster, daemons, one_by_one, trace)
+
+    async def run() -> int:
+        async with beside or nullcontext():
+            return await cluster.run(daemons, one_by_one=one_by_one)
+
+    return asyncio.run(run()) if trace is None else _run_traced(cluster, run, trace)
 
 
-def _run_traced(cluster: Cluster, daemons: list[list[str]], one_by_one: bool, folder: Path) -> int:
+def _run_traced(cluster: Cluster, run: Callable[[], Coroutine[Any, Any, int]], folder: Path) -> int:
     """Adds to the trace what only we know: who was killed, and that nobody runs any more, nor is owed anything."""
     from ordercast.trace.cluster import append_cluster_event  # slow to load, and seldom needed
 
     cluster.on_killed = lambda daemon: append_cluster_event(folder, "crashed", process=daemon.name)
-    status = asyncio.run(cluster.run(daemons, one_by_one=one_by_one))
+    status = asyncio.run(run())
     append_cluster_event(folder, "healed", alive=[])
     append_cluster_event(folder, "ended")
     cluster.log.say(f"what happened is in {folder}: ordercast check {folder}")
@@ -187,16 +233,19 @@ def _hints(daemons: list[Daemon], rings: dict[str, Placed]) -> list[tuple[str, s
     first, *others = [daemon for daemon in daemons if daemon not in gateways] or daemons
     elsewhere = [other for other in others if rings and rings[other.name].rings != rings[first.name].rings]
     last = [first, *others, *gateways][-1]
+    are_sites = bool(rings) and not gateways and bool(elsewhere)
+    where = "at another site" if are_sites else "on another ring"
     hints = [
         (f"ordercast chat --at {first.name}", "talk to everybody who does the same, at any daemon"),
-        *((f"ordercast chat --at {other.name}", "the same, on another ring") for other in elsewhere[:1]),
+        *((f"ordercast chat --at {other.name}", f"the same, {where}") for other in elsewhere[:1]),
         ("ordercast listen news", "see what is sent to a group, and who is in it"),
         ("ordercast send news hello", "send something to it"),
         ("ordercast groups", "which groups there are"),
     ]
     if rings and first.status is not None:
-        port = first.status.rstrip("/").rpartition(":")[2]
-        hints.append((f"ordercast topology :{port}", "the rings, who joins them, and what delivery waits for"))
+        port = first.status.removesuffix("/status").rpartition(":")[2]
+        command, what = ("sites", "the sites, their links") if are_sites else ("topology", "the rings, who joins them")
+        hints.append((f"ordercast {command} :{port}", f"{what}, and what delivery waits for"))
     if last is not first:
         hints.append((f"kill -9 {last.process.pid}", f"crash {last.name}, and see what the others say"))
     return hints

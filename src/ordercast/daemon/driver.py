@@ -14,6 +14,7 @@ from typing import Protocol, assert_never
 
 from ordercast.daemon.sockets.lanes import LaneSocket
 from ordercast.daemon.sockets.network import Sockets
+from ordercast.daemon.sockets.wide import WideSockets
 from ordercast.daemon.status.counters import Counters
 from ordercast.daemon.storage import Storage
 from ordercast.model.effects import (
@@ -78,9 +79,11 @@ class Driver:
         storage: Storage,
         application: Application,
         counters: Counters,
+        wide: WideSockets | None = None,
     ) -> None:
-        """`attachments`: of each, its networks in order."""
+        """`attachments`: of each, its networks in order; `wide`: towards other sites, on an attachment of its own."""
         self._engine = engine
+        self._wide = wide
         self._attachments = attachments
         self._sockets = [sockets for networks in attachments.values() for sockets in networks]
         self._storage = storage
@@ -107,6 +110,10 @@ class Driver:
             self._loop.add_reader(sockets.token.socket.fileno(), self._token_readable, sockets)
             if sockets.link is not None:
                 self._loop.add_reader(sockets.link.socket.fileno(), self._readable, sockets.link)
+        if self._wide is not None:
+            self._loop.add_reader(self._wide.link.socket.fileno(), self._readable, self._wide.link)
+            if self._wide.streams is not None:
+                self._wide.streams.start(self._came_by_stream)
         now = _now()
         self._carry_out(self._engine.start(dict(self._storage.stored), self._storage.incarnation, now), now)
 
@@ -116,6 +123,8 @@ class Driver:
         for sockets in self._sockets:
             for lane in sockets.lanes:
                 self._loop.remove_reader(lane.socket.fileno())
+        if self._wide is not None:
+            self._loop.remove_reader(self._wide.link.socket.fileno())
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
@@ -164,6 +173,9 @@ class Driver:
         self._receive(lane.read_one() if is_lone else lane.drain(), now)
         self._brought_lone = is_lone
 
+    def _came_by_stream(self, packets: list[Packet]) -> None:
+        self._receive(packets, _now())
+
     def _token_readable(self, sockets: Sockets) -> None:
         """A token is not read ahead of data that came before it, unless the engine asks for that."""
         if self._brought_lone:  # first let the application have what has just come
@@ -193,7 +205,7 @@ class Driver:
         if late > max(LAG_MIN_NS, self.loop_lag_ns):
             self._lag = late, now
         self._timer = None
-        if len(self._sockets) > 1:
+        if len(self._sockets) > 1 or self._wide is not None:
             self._read_all(now)
         self._protected(now, self._engine.wake)
 
@@ -206,6 +218,8 @@ class Driver:
                 packets += sockets.token.drain()
             if sockets.link is not None:
                 packets += sockets.link.drain()
+        if self._wide is not None:
+            packets += self._wide.link.drain()
         self._receive(packets, now)
 
     def _written(self, key: str, error: OSError | None) -> None:
@@ -266,6 +280,9 @@ class Driver:
 
     def _send(self, effect: Broadcast | SendTo | Unicast) -> None:
         """What cannot be sent is counted, whatever is in the way: to the engine it is a packet that got lost."""
+        if self._wide is not None and isinstance(effect, Unicast) and effect.attachment == self._wide.attachment:
+            self._send_far(self._wide, effect)
+            return
         networks = self._attachments[effect.attachment]
         for number in effect.networks:
             sockets = networks[number]
@@ -282,6 +299,13 @@ class Driver:
                 if isinstance(effect, Unicast) and sockets.link is not None:
                     lane = sockets.link
                 lane.counters.send_failures += 1
+
+    def _send_far(self, wide: WideSockets, effect: Unicast) -> None:
+        target = effect.target
+        try:
+            wide.unicast(target if isinstance(target, Endpoint) else node_of(target), effect.bursts)
+        except (OSError, OverflowError, ValueError):
+            wide.link.counters.send_failures += 1
 
     def _arm(self) -> None:
         """One timer, moved only when the deadline comes nearer: most deadlines move away long before they are due."""

@@ -18,11 +18,22 @@ from typing import TYPE_CHECKING, Protocol, Self
 from ordercast.daemon.config.node import NodeConfig, TraceLevel, peer_from
 from ordercast.daemon.driver import Driver
 from ordercast.daemon.sockets.network import Sockets
+from ordercast.daemon.sockets.wide import WideSockets
 from ordercast.daemon.status.counters import Counters
 from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.groups.names import checked_daemon
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Enlisted, Install, Parted, Placed, Subscribed
+from ordercast.model.effects import (
+    Alarm,
+    AlarmKind,
+    Deliver,
+    Endpoint,
+    Enlisted,
+    Install,
+    Parted,
+    Placed,
+    Subscribed,
+)
 from ordercast.model.errors import Error, UsageError
 from ordercast.model.ids import Attachment, Instant, NodeId, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import EVERYWHERE, Interest, Submissions
@@ -35,6 +46,8 @@ from ordercast.order.catalogue import live_entry_of
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.setup import Domain
+from ordercast.order.sites.neighbours import WIDE
+from ordercast.order.sites.promised import SITE
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.records import (
     STAMP_SIZE,
@@ -110,6 +123,7 @@ class Participant(ABC):
         self.started_at = Instant(0)
         self.engine: ObservedEngine
         self.networks: list[Sockets] = []  # of each attachment: one, or several that are redundant
+        self.wide: WideSockets | None = None  # towards other sites
         self.layers: Sequence[Networks | None] = ()  # between the engine and several networks, by attachment
         self.process: ProcessId
         self._storage: Storage
@@ -147,7 +161,7 @@ class Participant(ABC):
             self.config = self._within_buffers(self._open_sockets(self.config))
             assert self.config.node is not None
             folder = self.config.state_folder
-            rings = [ring.name for ring in self.config.my_rings]
+            rings = [SITE] if self.config.has_sites else [ring.name for ring in self.config.my_rings]
             self._storage = MemoryStorage() if folder is None else await asyncio.to_thread(FolderStorage, folder, rings)
             undo.callback(self._storage.close)
             self.process = process_id_from(self.config.node, self._storage.incarnation)
@@ -156,7 +170,7 @@ class Participant(ABC):
                 undo.callback(self._recording.close)
             assembly = self._assembled(self.config.node)
             self.engine, self.layers = assembly.engine, assembly.layers
-            self._driver = Driver(assembly.driven, self._by_attachment(), self._storage, self, self.counters)
+            self._driver = Driver(assembly.driven, self._by_attachment(), self._storage, self, self.counters, self.wide)
             undo.callback(self._forget, self._driver)
             self._opened()
             self.started_at = self.now()
@@ -193,7 +207,8 @@ class Participant(ABC):
         if self.config.is_local:
             raise UsageError("the nodes of one machine without a file have no list: any of them may join")
         if self.config.rings:
-            raise UsageError("each ring of a network has a node list of its own: change the file, and reload it")
+            which = "each site" if self.config.has_sites else "each ring of a network"
+            raise UsageError(f"{which} has a node list of its own: change the file, and reload it")
         if not roster.is_like(self.config.me().entry):
             some = "one address" if len(self.networks) == 1 else f"{len(self.networks)} addresses"
             raise UsageError(f"a node of this cluster has {some}, of the same version of IP as those of all others")
@@ -239,18 +254,23 @@ class Participant(ABC):
 
     def _open_sockets(self, config: NodeConfig) -> NodeConfig:
         """Open the sockets of every network of every attachment; on the first a node without an id finds one."""
-        has_links = live_entry_of(config.engine).has_links
+        entry = live_entry_of(config.engine)
+        has_links = entry.has_links and not entry.has_sites  # those of sites are on an attachment of their own
         for attachment in range(len(config.attachments)):
             for number in range(len(config.attachments[attachment].networks)):
                 place = config.attachments[attachment].on(number)
                 sockets = Sockets(place, number, Attachment(attachment), has_links=has_links)
                 self.networks.append(sockets)
                 config = sockets.config if config.node is None else config
+        if config.has_sites:
+            self.wide = WideSockets(config, WIDE)
         return config if config.name else replace(config, name=config.me().name)
 
     def _close_sockets(self) -> None:
         for sockets in self.networks:
             sockets.close()
+        if self.wide is not None:
+            self.wide.close()
 
     @property
     def sockets(self) -> Sockets:
@@ -267,15 +287,17 @@ class Participant(ABC):
         if is_full:
             size = ring.message_size_max + STAMP_SIZE
             ring = replace(ring, message_size_max=size, queue_size_max=max(ring.queue_size_max, size + OVERHEAD))
+        links = replace(config.sites.links, packet_size=ring.packet_size_max)
         return assembled(
             config.engine,
             node,
-            replace(config, ring=ring),
+            replace(config, ring=ring, sites=replace(config.sites, links=links)),
             [attached.layer for attached in config.attachments],
             verbose=is_full,
             domains=tuple(Domain(domain.number, domain.name) for domain in config.my_rings),
             domain_names={domain.number: domain.name for domain in config.rings},
             node_names={peer.node: peer.name for peer in config.peers},
+            beyond=tuple((peer.node, Endpoint(*peer.wide_place[:2])) for peer, _ in config.beyond()),
         )
 
     def _within_buffers(self, config: NodeConfig) -> NodeConfig:

@@ -36,7 +36,6 @@ class ChangeReason(IntEnum):
     SITE_HEARD = 17
     SITE_LOST = 18
     SITE_RING_CHANGED = 19
-    LINK_LOST = 20
     ATTEMPT_LOST = 21
 
     @property
@@ -65,7 +64,6 @@ _TEXTS = {
     ChangeReason.SITE_HEARD: "another site was heard",
     ChangeReason.SITE_LOST: "a site is out of reach",
     ChangeReason.SITE_RING_CHANGED: "the ring of a site changed",
-    ChangeReason.LINK_LOST: "a link between sites failed, and another path is taken",
     ChangeReason.ATTEMPT_LOST: "an attempt at a view was not carried out in time",
 }
 

@@ -130,6 +130,9 @@ class Occurrence(Enum):
     SITES_ATTEMPT_REPLACED = "attempt replaced by a higher one"
     SITES_LINK_FAILED = "link between sites failed"
     SITES_UPDATE = "update sent"
+    SITES_REROUTED = "other links used, in the same view"
+    SITES_SENT_ANEW = "unit sent over another link after one had failed"
+    SITES_FORGIVEN = "silence of other sites forgiven after a pause of this process"
 
     # Where places are owned
     PLACES_URGENT = "places given up because others wait"

@@ -233,7 +233,7 @@ ENGINES: dict[str, EngineEntry] = {
         EngineEntry(
             "sites",
             _sites,
-            "daemons in several places far apart, one order over all of them; in the simulator",
+            "daemons in several places far apart, one order over all of them",
             "one order and one view over rings joined by links of 10 to 200 ms; reliable and FIFO messages go at once",
             "agreed order waits for the slowest site, twice the distance and more, inside a site too",
             sites.PROMISED,
@@ -241,7 +241,6 @@ ENGINES: dict[str, EngineEntry] = {
             RING_TRAFFIC,
             early=sites.EARLY,
             tables={"ring": RingConfig, "sites": SitesConfig},
-            is_live=False,
             attachments_max=2,
             has_links=True,
             is_layered=True,

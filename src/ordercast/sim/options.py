@@ -69,6 +69,7 @@ SIM_SITES = SitesConfig(
     gather_ns=15 * MILLISECOND,
     attempt_ns=150 * MILLISECOND,
     hold_down_ns=100 * MILLISECOND,
+    better_ns=100 * MILLISECOND,
     record_ns=200 * MILLISECOND,
     stuck_ns=400 * MILLISECOND,
     links=replace(

@@ -37,7 +37,12 @@ def with_sites(options: SimOptions, seed: int) -> SimOptions:
         attachments=tuple((place, count) for place in places),
         lines=(*((Line(),) * count * options.networks.count), *((wide,) * options.networks.count)),
         site_links=_links(count, rng),
-        sites=replace(SIM_SITES, delta_ns=rng.choice((0, 5, 20, 40)) * MILLISECOND, window=rng.choice((4, 64)) << 10),
+        sites=replace(
+            SIM_SITES,
+            delta_ns=rng.choice((0, 5, 20, 40)) * MILLISECOND,
+            window=rng.choice((4, 64)) << 10,
+            rate=Random(f"rate {seed}").choice(("fair", "fair", "4mbit", "100mbit")),
+        ),
         links=(),
         faults=tuple(sorted(faults, key=lambda fault: fault.at)),
         fault_time_ns=until,

@@ -77,7 +77,8 @@ def evidence_events(rows: pa.Table, table: EventTable[EventT]) -> dict[int, Even
 
 def check_columns(table: pa.Table, columns: Mapping[str, Column]) -> None:
     """ValueError when one is missing."""
-    missing = [name for name in columns if name not in table.column_names]
+    present = set(table.column_names)
+    missing = [name for name in columns if name not in present]
     if missing:
         raise ValueError(f"column {missing[0]} is missing")
 

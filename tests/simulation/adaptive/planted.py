@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from ordercast.model.ids import ProcessId, Seq
+from ordercast.model.ids import Instant, ProcessId, Seq, node_of
 from ordercast.model.promises import AnyPromise, Promise, SlotPromise
 from ordercast.order.adaptive import ending, merge, office, repair, slots
-from ordercast.order.adaptive.codec import CONTROL, RESTS, Mark, aru_in, parse_direct
+from ordercast.order.adaptive.codec import CONTROL, MARK_BODY, RESTS, AdaptiveKind, Mark, aru_in, parse_direct
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.node import AdaptiveNode
+from ordercast.order.adaptive.policy import Policy
 from ordercast.order.adaptive.slots import RANK_MAX, Distribution, Line
 from ordercast.order.adaptive.states.operational import Direct
 from ordercast.order.adaptive.stream import MemberStream
@@ -29,7 +30,8 @@ from ordercast.sim.aimed_swarm import AIMED_FIRST
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import options_of
-from ordercast.wire.header import unwrapped
+from ordercast.wire.head import KIND_AT, transmitter_of
+from ordercast.wire.header import HEADER, HEADER_SIZE, unwrapped
 from ordercast.wire.run import Load, PacketRun, build_runs
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -229,6 +231,37 @@ def _given_up_place_used(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Voice, "mark", mark)
 
 
+def _former_life(patch: pytest.MonkeyPatch) -> None:
+    """R8: a mark is a node's, whichever life and configuration it is of."""
+    right = AdaptiveNode._foreign
+
+    def foreign(self: AdaptiveNode, packet: bytes, step: Step) -> None:
+        right(self, packet, step)
+        order = step.facts.past
+        if not isinstance(self._state, Direct) or not isinstance(order, Merge) or packet[KIND_AT] != AdaptiveKind.MARK:
+            return
+        head, node = HEADER.unpack_from(packet), node_of(transmitter_of(packet))
+        for member, process in enumerate(order.ring.members):
+            if node_of(process) == node and member != order.me:
+                tick, stable, *_ = MARK_BODY.unpack_from(packet, HEADER_SIZE)
+                order.hear(Mark(member, tick, 0, head[8], head[9], stable, 0, False))
+
+    patch.setattr(AdaptiveNode, "_foreign", foreign)
+    patch.setattr(AdaptiveNode, "check_invariants", lambda self, thorough=True: None)
+
+
+def _sent_alone(patch: pytest.MonkeyPatch) -> None:
+    """D6: what waits is not looked at, so that weights confirm themselves."""
+    right = Policy.wanted
+
+    def wanted(
+        self: Policy, members: Sequence[ProcessId], waiting: Sequence[int], weights: Sequence[int], now: Instant
+    ) -> tuple[int, ...] | None:
+        return right(self, members, [0] * len(waiting), weights, now)
+
+    patch.setattr(Policy, "wanted", wanted)
+
+
 FAULTS = [
     PlantedFault("void forgotten by a later mark", _forgotten_void, 40, frozenset({SlotPromise.FRONTIERS})),
     PlantedFault(
@@ -258,6 +291,8 @@ THIRDS = PlantedFault("third never answers", _third_never_answers, 0, ANY_ORDER)
 SILENT = PlantedFault("nothing given up", _nothing_given_up, 0, ANY_ORDER)
 ACKNOWLEDGED_IN_TURN = PlantedFault("acknowledged in turn", _acknowledged_in_turn, 0, frozenset({SlotPromise.HOPS}))
 SLOTS_BY_PLACE = PlantedFault("ranks by place", _ranks_by_place, 0, frozenset({SlotPromise.HOPS}))
+SENT_ALONE = PlantedFault("policy counts only what was sent", _sent_alone, 0, frozenset({Promise.FAIRNESS}))
+FORMER_LIFE = PlantedFault("mark of a former life", _former_life, 0, ANY_ORDER)
 NOBODY_ASKS = PlantedFault("nobody asks", _nobody_asks, 0, frozenset({SlotPromise.STUCK}))
 
 

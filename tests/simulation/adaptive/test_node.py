@@ -10,13 +10,14 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
+from ordercast.order.adaptive.repair import Repair
 from ordercast.sim.faults import Fault, FaultKind
-from ordercast.sim.options import SIM_RING, SimOptions
+from ordercast.sim.options import SIM_ADAPTIVE, SIM_RING, SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SwarmKind, options_of
 from ordercast.sim.topology import Rate
 from ordercast.sim.world import World
-from ordercast.trace.records import Event, Installed
+from ordercast.trace.records import DeliveredBatch, Event, Installed, MessageId, Submitted
 from ordercast.wire.head import KIND_AT
 from ordercast.wire.header import MessageKind
 
@@ -106,3 +107,33 @@ def skewed_then_saturated() -> Result:
 def test_a_view_that_suits_one_sender_is_fair_when_all_send() -> None:
     result = skewed_then_saturated()
     assert result.settled and result.is_valid, result.verdict.sentence
+
+
+def longest_wait() -> int:
+    """Return how long a safe message took at most, when one packet in ten is lost and signs of life are rare."""
+    ring = replace(SIM_RING, rest_ns=250 * MILLISECOND, token_loss_ns=2000 * MILLISECOND)
+    options = SimOptions(
+        nodes=3, engine="adaptive", messages=0, rates=(Rate(1, 10),), services=(Service.SAFE,), loss=0.1, ring=ring
+    )
+    sent: dict[MessageId, int] = {}
+    longest = 0
+
+    def observe(event: Event) -> None:
+        nonlocal longest
+        if isinstance(event, Submitted):
+            sent.update({one.message: event.at for one in event.messages})
+        elif isinstance(event, DeliveredBatch):
+            waits = [event.at - sent[one.message] for one in event.messages if one.message in sent]
+            longest = max([longest, *waits])
+
+    adaptive = replace(SIM_ADAPTIVE, ack_ns=100 * MILLISECOND)
+    options = replace(options, adaptive=adaptive, fault_time_ns=1500 * MILLISECOND)
+    assert simulate(options, 1, observer=observe, verbose=False).settled
+    return longest
+
+
+def test_a_lost_acknowledgement_stops_nobody_until_the_next_sign_of_life() -> None:
+    assert longest_wait() < 40 * MILLISECOND
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Repair, "_owes_aru", staticmethod(lambda *_: False))
+        assert longest_wait() > 60 * MILLISECOND

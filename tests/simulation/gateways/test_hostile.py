@@ -12,7 +12,7 @@ import pytest
 from ordercast.model.notes import Occurrence
 from tests.simulation.gateways.hostile import Filtering, Run
 
-SEEDS = range(30)
+SEEDS = [*range(13), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(13, 30))]
 STEPS = 350
 NETWORK = [what for what in Occurrence if what.name.startswith("NETWORK_")]
 # Too rare for so few runs, or of a network that filters or holds: other tests show them.
@@ -44,7 +44,9 @@ def test_the_runs_meet_what_is_rare() -> None:
     assert [what.value for what in NETWORK if what not in RARE and not counts[what.value]] == []
 
 
-@pytest.mark.parametrize("seed", range(200, 212))
+@pytest.mark.parametrize(
+    "seed", [*range(200, 205), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(205, 212))]
+)
 def test_no_promise_is_broken_in_a_network_that_filters(seed: int) -> None:
     run = Run(seed, Filtering, steps=STEPS)
     assert run.judge() == [], run.name

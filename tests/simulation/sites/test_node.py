@@ -83,6 +83,21 @@ def test_a_site_that_splits_is_two_fragments_of_one_view() -> None:
     assert [len(view.members) for view in views if view.kind is ConfigurationKind.REGULAR] == [4] * 4
 
 
+def test_a_link_that_fails_with_another_path_left_changes_routes_and_not_the_view() -> None:
+    there = [(a, b) for a in (0, 3) for b in (1, 4)]
+    links = tuple(sorted([*there, *((b, a) for a, b in there)]))
+    times = range(400, 2200, 600)
+    faults = [Fault(at * MILLISECOND, FaultKind.CUT, links=links, segment=3) for at in times]
+    faults += [Fault((at + 200) * MILLISECOND, FaultKind.MEND, segment=3) for at in times]
+    ordered = tuple(sorted(faults, key=lambda fault: fault.at))
+    options = apart(3, 2, messages=200, faults=ordered, fault_time_ns=2_400 * MILLISECOND)
+    result = simulate(options, 1, keep_events=True)
+    assert result.settled and result.is_valid, result.verdict.sentence
+    assert [len(members) for members, _ in views_of(result)].count(6) == 1, views_of(result)
+    assert result.counts[Occurrence.SITES_REROUTED.value] >= 3 * len(faults)
+    assert result.counts[Occurrence.SITES_SENT_ANEW.value] > 0
+
+
 def test_reliable_messages_take_one_distance_and_agreed_ones_wait_for_the_others() -> None:
     for service, least, most in ((Service.RELIABLE, 1.0, 1.5), (Service.AGREED, 2.0, 4.5)):
         options = apart(2, 1, messages=0, rates=(Rate(0, 10),), services=(service,), fault_time_ns=900 * MILLISECOND)

@@ -74,7 +74,7 @@ def committed(ordered: list[bytes], restarts: set[int]) -> list[bytes]:
     return rows
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(RUNS, st.integers(1, 3), st.sets(st.integers(1, 100)))
 def test_every_batch_stands_once(runs: list[tuple[int | None, bool]], partitions: int, restarts: set[int]) -> None:
     query = Query(partitions)

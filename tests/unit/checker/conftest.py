@@ -1,6 +1,7 @@
 """Histories that a test shows to the checkers are also shown to the judges of `ordercast verify`, who read whole
-columns: they must say the same. Of a test with very many histories the first are enough. And what a test shows of
-clients and replicas comes back from a table as it was."""
+columns: they must say the same. Of a test with very many histories the first are enough, and in parts those of a few
+tests: `unit/pipeline` has more of them. And what a test shows of clients and replicas comes back from a table as it
+was."""
 
 from __future__ import annotations
 
@@ -20,10 +21,9 @@ from ordercast.trace.event_rows import EventTable
 from ordercast.trace.records import Event
 from ordercast.trace.replica_rows import REPLICAS
 
-IN_COLUMNS = 10  # histories of a test that are judged by columns
-IN_PARTS = 2  # those that are also judged in parts, which takes ten times as long
-IN_PARTS_MAX = 30  # of one test, with whatever parameters
-_in_parts: Counter[str] = Counter()  # so far, by test
+IN_COLUMNS = 4  # histories of a test that are judged by columns
+IN_PARTS_MAX = 4  # of one file that are also judged in parts, which takes ten times as long
+_in_parts: Counter[str] = Counter()  # so far, by file
 
 
 @pytest.fixture(autouse=True)
@@ -41,15 +41,19 @@ def agreement(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as patch:
         patch.setattr(Checkers, "observe", observed)
         yield
-    test = request.node.nodeid.partition("[")[0]
     for number, history in enumerate(islice(histories.values(), IN_COLUMNS)):
-        in_parts = number < IN_PARTS and _in_parts[test] < IN_PARTS_MAX
-        _in_parts[test] += in_parts
-        assert_agreement(history, in_parts=in_parts)
+        assert_agreement(history, in_parts=not number and _is_to_be_parted(request))
+
+
+def _is_to_be_parted(request: pytest.FixtureRequest) -> bool:
+    """Whether a history of this test is judged in parts too; counted."""
+    file = request.node.path.name
+    _in_parts[file] += 1
+    return _in_parts[file] <= IN_PARTS_MAX
 
 
 @pytest.fixture(autouse=True)
-def evidence(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def evidence(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     histories: dict[PlainPanel[Any], list[Any]] = {}
     observe = PlainPanel.observe
 
@@ -67,7 +71,7 @@ def evidence(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     groups = [history for panel, history in histories.items() if isinstance(panel, GroupCheckers)]
     for number, history in enumerate(groups):
-        assert_clients_agree(history, in_parts=not number)
+        assert_clients_agree(history, in_parts=not number and _is_to_be_parted(request))
 
 
 def assert_comes_back(history: list[Any]) -> None:

@@ -179,7 +179,7 @@ def test_the_history_itself_is_valid(seed: int) -> None:
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
 def test_no_mutation_passes(mutation: Mutation) -> None:
-    for seed in range(40):
+    for seed in range(16):
         rng = random.Random(seed)
         broken = mutation(_story(seed % 4), rng)
         verdicts = panel_of(broken).verdicts()

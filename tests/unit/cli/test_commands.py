@@ -161,10 +161,8 @@ def test_engines_are_listed_with_when_to_choose_which(call: Call) -> None:
         ("ring", True),
         ("adaptive", True),
         ("gateways", True),
-        *(
-            (name, False)
-            for name in ("sites", "tree", "sequencer", "causal", "all-ack", "timestamps", "two-phase", "atop")
-        ),
+        ("sites", ENGINES["sites"].is_live),
+        *((name, False) for name in ("tree", "sequencer", "causal", "all-ack", "timestamps", "two-phase", "atop")),
     ]
     assert document["engines"][5]["services"] == ["reliable", "fifo", "causal", "agreed"]
 

@@ -52,6 +52,7 @@ class FakeNode:
         self.counters = Counters()
         self.sockets = FakeSockets()
         self.networks = [self.sockets]
+        self.wide = None
         self.layers: tuple[Networks | None, ...] = (None,)
         self.reading = FakeInbox()
         self.is_behind = False

@@ -33,6 +33,5 @@ def test_the_numbers_of_reasons_travel_and_never_change() -> None:
         "SITE_HEARD": 17,
         "SITE_LOST": 18,
         "SITE_RING_CHANGED": 19,
-        "LINK_LOST": 20,
         "ATTEMPT_LOST": 21,
     }

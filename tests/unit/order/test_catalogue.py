@@ -65,12 +65,14 @@ def test_every_table_of_an_engine_is_where_tables_are() -> None:
             assert is_dataclass(config) and isinstance(getattr(SimOptions(), table), config)
             if entry.is_live:
                 assert isinstance(getattr(NodeConfig(), table), config)
-                assert {key.field for key in TABLES[table]} == {field.name for field in fields(config)} - {"cluster"}
+                told = {field.name for field in fields(config)} - {"cluster"}
+                links = {"links", "link_loss_ns"}  # of links a file says this alone
+                assert {key.field for key in TABLES[table]} - links == told - links
 
 
 def test_every_live_engine_has_its_sections() -> None:
     for sections in (SECTIONS, SECTION_LINES, LINE_PARTS, ENGINE_PARTS):
-        assert set(sections) == set(LIVE)
+        assert set(LIVE) <= set(sections) <= set(ENGINES)
 
 
 def test_every_engine_can_be_drawn_and_says_what_a_swarm_must_meet() -> None:

@@ -88,3 +88,10 @@ def test_another_master_is_refused(spark: SparkSession) -> None:
 @pytest.mark.spark
 def test_workers_run_this_python(spark: SparkSession) -> None:
     assert spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect() == [sys.executable]
+
+
+@pytest.mark.spark
+def test_tests_of_spark_go_to_one_process(request: pytest.FixtureRequest) -> None:
+    """xdist reads groups off the ends of ids."""
+    if request.config.getoption("loadgroup", False):
+        assert request.node.nodeid.endswith("@spark")

@@ -159,7 +159,7 @@ def test_a_file_cut_anywhere_gives_back_its_whole_batches(tmp_path: Path) -> Non
     counts = [batch.num_rows for batch in read_batches(path)]
     assert is_finished(path) and ends[-1] + 8 == len(data)
     for size in [
-        *range(0, len(data), 23),
+        *range(0, len(data), 97),
         *ends,
         *(end + 1 for end in ends),
         *(end - 1 for end in ends),

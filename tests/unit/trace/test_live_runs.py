@@ -40,7 +40,14 @@ def _by_process(events: list[Event]) -> dict[int, list[object]]:
 
 @pytest.mark.parametrize(
     ("seed", "skews"),
-    [(1, ALIKE), (1, UNLIKE), (1, BEHIND), (LARGE, UNLIKE), (SATURATED_FIRST, ALIKE), (SATURATED_FIRST, BEHIND)],
+    [
+        (1, ALIKE),
+        (1, UNLIKE),
+        (LARGE, UNLIKE),
+        (SATURATED_FIRST, BEHIND),
+        pytest.param(1, BEHIND, marks=pytest.mark.long),
+        pytest.param(SATURATED_FIRST, ALIKE, marks=pytest.mark.long),
+    ],
 )
 def test_a_hostile_run_has_the_same_verdicts(
     seed: int, skews: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

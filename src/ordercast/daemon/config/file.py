@@ -18,11 +18,13 @@ from ordercast.daemon.config.keys import (
     CLUSTER,
     COPIES,
     ENGINE,
+    LINKS,
     NETWORKS,
     NODES,
     NODES_VERSION,
     REPLICATION,
     RINGS,
+    SITES,
     TABLES,
     Key,
     elsewhere,
@@ -40,12 +42,14 @@ from ordercast.daemon.config.node import (
 )
 from ordercast.daemon.config.nodes import NodesRead
 from ordercast.daemon.config.rings import ring_domains, with_nodes
+from ordercast.daemon.config.sites import site_links, site_settings, site_tables
 from ordercast.model.errors import UsageError
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import DEFAULT, ENGINES
 from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.gateways.node import ENGINE as GATEWAYS
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.sites.promised import ENGINE as WIDE
 
 STATUS_PORT = 4790
 FILE_SIZE_MAX = 1 << 20
@@ -123,17 +127,22 @@ def read_cluster(path: Path) -> ClusterFile:
     problems: list[str] = []
     tables = {name: _table(document, name, problems) for name in (*TABLES, NODES)}
     cluster = _cluster(document, problems)
+    sites = site_tables(tables)
+    has_sites = bool(sites)
     values = {name: read_table(tables[name], keys, f"{name}.", problems) for name, keys in TABLES.items()}
     networks = several_networks(document, values["network"], problems)
-    domains = ring_domains(document, problems)
-    nodes = NodesRead(networks, domains, has_rings=RINGS in document)
+    kind = SITES if has_sites else RINGS
+    domains = ring_domains({**document, **sites} if has_sites else document, problems, kind)
+    nodes = NodesRead(networks, domains, has_rings=RINGS in document, has_sites=has_sites)
     nodes.read(tables[NODES], problems)
     peers = nodes.peers
     config = NodeConfig(
         peers=tuple(peers),
         nodes_version=_at_top(document, NODES_VERSION, 1, problems),
-        engine=_engine(document, problems),
-        rings=with_nodes(domains, nodes.by_ring, problems),
+        engine=_engine(document, problems, has_sites=has_sites),
+        rings=with_nodes(domains, nodes.by_ring, problems, kind),
+        sites=site_settings(values.get(SITES, {})),
+        site_links=site_links(document, [domain.name for domain in domains] if has_sites else [], problems),
         source=path,
         ring=RingConfig(cluster=cluster, **values["ring"]),
         adaptive=_adaptive(values["adaptive"], peers, problems),
@@ -148,7 +157,8 @@ def read_cluster(path: Path) -> ClusterFile:
         **values["inbox"],
     )
     is_sound = not any(
-        problem.startswith(("network", "ring", "nodes", "redundancy", "copies", "adaptive")) for problem in problems
+        problem.startswith(("network", "ring", "nodes", "redundancy", "copies", "adaptive", "sites", "links", "engine"))
+        for problem in problems
     )
     problems += clashes(config, is_sound=is_sound)
     if peers and is_sound:
@@ -197,6 +207,7 @@ def _cluster(document: Mapping[str, Any], problems: list[str]) -> str:
         *TABLES,
         NETWORKS,
         RINGS,
+        *((LINKS,) if SITES in TABLES else ()),
         NODES,
     )
     strange = [name for name in document if name not in known]
@@ -213,10 +224,16 @@ def _at_top(document: Mapping[str, Any], key: Key, default: Any, problems: list[
     return read_table(given, (key,), "", problems).get(key.field, default)
 
 
-def _engine(document: Mapping[str, Any], problems: list[str]) -> str:
-    """The engine that is chosen; several rings have one that can have them."""
-    engine = str(_at_top(document, ENGINE, GATEWAYS if RINGS in document else DEFAULT, problems))
-    if RINGS in document and ENGINES[engine].attachments_max == 1:
+def _engine(document: Mapping[str, Any], problems: list[str], *, has_sites: bool) -> str:
+    """The engine that is chosen; several rings, or sites, have one that can have them."""
+    usual = WIDE if has_sites else GATEWAYS if RINGS in document else DEFAULT
+    engine = str(_at_top(document, ENGINE, usual, problems))
+    entry = ENGINES[engine]
+    if has_sites and not entry.has_sites:
+        problems.append(f'engine: "{engine}" is for one place, and this file has [sites.NAME]: write "{WIDE}"')
+    if entry.has_sites and not has_sites:
+        problems.append(f'engine: "{engine}" needs sites: write [sites.NAME] for each, and site = "NAME" for each node')
+    if RINGS in document and (entry.attachments_max == 1 or entry.has_sites):
         problems.append(f'engine: "{engine}" is for one ring, and this file has [rings]: write "{GATEWAYS}"')
     return engine
 

@@ -22,6 +22,8 @@ SMALLEST_PACKET = 159  # `RingConfig.validate` refuses smaller ones
 def clashes(config: NodeConfig, *, is_sound: bool) -> Iterator[str]:
     """What two nodes, or two sockets of one, cannot both have."""
     yield from _twin_ids(config.peers)
+    if config.has_sites and is_sound:
+        yield from _twin_links(config.peers)
     ports: dict[tuple[str, int], str] = {}
     for ring in config.each_ring if is_sound else (config,):
         for number in range(len(ring.networks) if is_sound else 1):
@@ -37,6 +39,19 @@ def _twin_ids(peers: Iterable[Peer]) -> Iterator[str]:
         if peer.node in ids:
             yield f"nodes.{peer.name}.id: {peer.node} is the id of nodes.{ids[peer.node]} too: every node needs its own"
         ids.setdefault(peer.node, peer.name)
+
+
+def _twin_links(peers: Iterable[Peer]) -> Iterator[str]:
+    """What others cannot tell apart, or one host cannot open twice."""
+    places: dict[tuple[str, int], str] = {}
+    for peer in peers:
+        where = peer.wide_place.address, peer.wide_place.port
+        owner = places.setdefault(where, peer.name)
+        if owner != peer.name:
+            yield (
+                f"nodes.{peer.name}.wide_port: other sites reach nodes.{owner} at {where[0]} port {where[1]} too: "
+                "give one of them another"
+            )
 
 
 def _twin_ports(config: NodeConfig, ports: dict[tuple[str, int], str]) -> Iterator[str]:
@@ -66,6 +81,8 @@ def problems_of(config: NodeConfig, members: int) -> list[str]:
         config.gateways.validate()
     except UsageError as error:
         problems += [f"gateways.{problem}" for problem in str(error).split("; ")]
+    if config.engine in ENGINE_TABLES and config.has_sites:
+        problems += _problems_of_table(config.domain_table, config.sites, config.sites.validate)
     return problems
 
 
@@ -79,7 +96,7 @@ def _problems_of_networks(config: NodeConfig) -> list[str]:
 def _problems_of_rings(config: NodeConfig) -> list[str]:
     problems = _ring_problems(config.ring)
     for domain, ring in zip(config.rings, config.each_ring, strict=True):
-        path = f"rings.{domain.name}."
+        path = f"{config.domain_table}.{domain.name}."
         for number in range(len(ring.networks)):
             where = path if not domain.more_networks else f"{path}networks.{number}."
             problems += [problem.replace("network.", where) for problem in _network_problems(ring.on(number))]

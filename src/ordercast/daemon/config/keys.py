@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ordercast.daemon.config.node import PORT_MAX, TraceLevel, Transport
+from ordercast.daemon.config.node import PORT_MAX, LinkProtocol, TraceLevel, Transport
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NODE_MAX
 from ordercast.model.quantities import duration_from, size_from
@@ -117,6 +117,13 @@ def read_rings(value: Any) -> dict[str, tuple[str, ...]]:
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from None
     return addresses
+
+
+def read_ends(value: Any) -> tuple[str, str]:
+    """Return the two sites that a link joins."""
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(name, str) for name in value):
+        raise UsageError(f'{shown(value)} does not name two sites: write them in brackets, such as ["east", "west"]')
+    return value[0], value[1]
 
 
 def read_host_names(value: Any) -> tuple[str, ...]:
@@ -231,7 +238,7 @@ REDUNDANCY = (
 )
 # Of all engines that daemons can run: a file may have the tables of those that it does not choose.
 ENGINE_TABLES = {
-    table: tuple(_ring_key(field.name, field.type) for field in fields(config) if field.name != CLUSTER.name)
+    table: tuple(_ring_key(one.name, one.type) for one in fields(config) if one.name not in (CLUSTER.name, "links"))
     for name in LIVE
     for table, config in ENGINES[name].tables.items()
 }
@@ -270,6 +277,20 @@ NODE = (
 )
 NODE_ON_SEVERAL = tuple(Key("addresses", "addresses", read_hosts) if key.name == "address" else key for key in NODE)
 NODE_ON_RINGS = tuple(Key("rings", "rings", read_rings) if key.name == "address" else key for key in NODE)
+NODE_ON_SITES = (
+    NODE[0],
+    Key("site", "site", read_text),
+    *NODE[1:],
+    Key("addresses", "addresses", read_hosts),
+    Key("wide", "wide", read_host),
+    Key("wide_port", "wide_port", read_port),
+    Key("link_port", "link_port", read_port),
+)
+LINK = (
+    Key("between", "between", read_ends),
+    Key("protocol", "protocol", partial(read_choice, choices=LinkProtocol)),
+)
+LINK_LOSS = Key("link_loss", "link_loss_ns", read_duration)  # of all links, in the table of the engine
 RING_ID = Key("id", "number", partial(read_integer, low=1, high=DOMAIN_MAX))
 TABLES = {
     "network": NETWORK,
@@ -284,6 +305,10 @@ TABLES = {
 NODES = "nodes"
 NETWORKS = "networks"
 RINGS = "rings"
+SITES = "sites"
+LINKS = "links"
+if SITES in TABLES:
+    TABLES[SITES] = (*TABLES[SITES], LINK_LOSS)
 
 
 def read_table(table: Mapping[str, Any], keys: Iterable[Key], path: str, problems: list[str]) -> dict[str, Any]:

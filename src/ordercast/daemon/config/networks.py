@@ -13,6 +13,7 @@ from ordercast.daemon.config.keys import (
     REPLICATION,
     RING,
     RINGS,
+    SITES,
     read_table,
     shown,
 )
@@ -48,8 +49,8 @@ def several_networks(
 def redundancy(document: Mapping[str, Any], values: dict[str, Any], problems: list[str]) -> NetworksConfig:
     top = {key.name: document[key.name] for key in (REPLICATION, COPIES) if key.name in document}
     chosen = read_table(top, (REPLICATION, COPIES), "", problems)
-    rings = document.get(RINGS)
-    tables = [document, *(rings.values() if isinstance(rings, dict) else ())]
+    domains = [document.get(kind) for kind in (RINGS, SITES)]
+    tables = [document, *(table for each in domains if isinstance(each, dict) for table in each.values())]
     if top and not any(isinstance(table, dict) and NETWORKS in table for table in tables):
         name = next(iter(top))
         problems.append(f"{name} is there, but one network alone: write [[networks]] for each of them, or leave it out")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from ipaddress import ip_address
 from pathlib import Path
+from typing import NamedTuple
 
 from ordercast.groups.names import MEMBERSHIPS_MAX
 from ordercast.model.errors import UsageError
@@ -18,9 +19,10 @@ from ordercast.model.ids import SECOND, NodeId
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.adaptive.config import AdaptiveConfig
-from ordercast.order.catalogue import DEFAULT
+from ordercast.order.catalogue import DEFAULT, ENGINES
 from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sizes import Sizes
 from ordercast.session.outbound import HOLD_MAX_NS
 from ordercast.session.quota import ALL_MEMBERSHIPS_MAX
@@ -46,6 +48,34 @@ class TraceLevel(Enum):
     FULL = "full"  # every message too: what `ordercast check` needs for a verdict
 
 
+class LinkProtocol(Enum):
+    """What carries the packets of a link between two sites."""
+
+    UDP = "udp"
+    TCP = "tcp"  # for paths that let nothing else through
+
+
+class WidePlace(NamedTuple):
+    """Where the nodes of other sites reach a node."""
+
+    address: str
+    port: int
+    listen_port: int  # where it listens; another port where a router in between translates
+
+
+@dataclass(frozen=True, slots=True)
+class SiteLink:
+    """Two sites whose representatives speak to each other."""
+
+    one: str
+    other: str
+    protocol: LinkProtocol = LinkProtocol.UDP
+
+    def beyond(self, site: str) -> str | None:
+        """Return the site at the other end; None when this one is at neither."""
+        return {self.one: self.other, self.other: self.one}.get(site)
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
     """Where a node receives."""
@@ -57,6 +87,11 @@ class Peer:
     data_port: int = PORT  # used by the unicast transport alone
     more: tuple[Place, ...] = ()  # and on the other networks, where there are several
     rings: tuple[str, ...] = ()  # that it is on, where the file has several; what its users send goes out on the first
+    wide: WidePlace | None = None  # for other sites; None: its address here, and its link port
+
+    @property
+    def wide_place(self) -> WidePlace:
+        return self.wide or WidePlace(self.address, self.link_port, self.link_port)
 
     @property
     def link_port(self) -> int:
@@ -85,7 +120,7 @@ class NetworkConfig:
 
 @dataclass(frozen=True, slots=True)
 class RingDomain:
-    """A broadcast domain of a network of rings: whoever is attached to it forms a ring there."""
+    """A broadcast domain: whoever is attached to it forms a ring there. It is one of a network of rings, or a site."""
 
     name: str
     number: int  # its id, in the ids of its rings
@@ -143,9 +178,11 @@ class NodeConfig:
     nodes_version: int = 1  # of the list of peers
     source: Path | None = None  # the file that says all this; read again by a reload
     engine: str = DEFAULT  # which engine orders messages: the same at all nodes
-    rings: tuple[RingDomain, ...] = ()  # of a network of rings; none: one ring, on `network` and `more_networks`
+    rings: tuple[RingDomain, ...] = ()  # several rings, or sites; none: one ring, on `network` and `more_networks`
     adaptive: AdaptiveConfig = field(default_factory=AdaptiveConfig)  # for the engine of this name
     gateways: GatewaysConfig = field(default_factory=GatewaysConfig)  # how such a network works
+    sites: SitesConfig = field(default_factory=SitesConfig)  # how several sites work
+    site_links: tuple[SiteLink, ...] = ()  # which sites are joined; their names are in `rings`
 
     @property
     def sizes(self) -> Sizes:
@@ -213,6 +250,24 @@ class NodeConfig:
     def each_ring(self) -> tuple[NodeConfig, ...]:
         """The same, for each ring of the cluster, as if it were the only one."""
         return tuple(self.on_ring(ring) for ring in self.rings) or (self,)
+
+    @property
+    def has_sites(self) -> bool:
+        """Each node is in one of several sites, which links join."""
+        return bool(self.rings) and ENGINES[self.engine].has_sites
+
+    @property
+    def domain_table(self) -> str:
+        """What the file calls its rings."""
+        return "sites" if self.has_sites else "rings"
+
+    def beyond(self) -> tuple[tuple[Peer, LinkProtocol], ...]:
+        """Return the nodes that a link of this node may lead to, and over what."""
+        if not self.has_sites:
+            return ()
+        (mine,) = self.me().rings
+        reached = {link.beyond(mine): link.protocol for link in self.site_links}
+        return tuple((peer, reached[peer.rings[0]]) for peer in self.peers if peer.rings[0] in reached)
 
     def on_ring(self, ring: RingDomain) -> NodeConfig:
         return replace(self, network=ring.network, more_networks=ring.more_networks, peers=ring.peers, rings=())

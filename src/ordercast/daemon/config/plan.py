@@ -13,7 +13,7 @@ from typing import Any
 from ordercast.daemon.config.file import is_own_address
 from ordercast.daemon.config.judging import buffer_needed
 from ordercast.daemon.config.node import LOCAL_NODES_MAX, NodeConfig, TraceLevel, Transport
-from ordercast.daemon.config.rings import ring_remarks
+from ordercast.daemon.config.rings import ring_remarks, site_remarks
 from ordercast.daemon.descriptors import limit_possible, room_from, room_remark
 from ordercast.model.quantities import duration_text, size_text
 from ordercast.session.addresses import socket_path
@@ -34,6 +34,7 @@ class Plan:
     networks: tuple[str, ...]  # where it listens on each, if there are several
     replication: str  # how they are used
     rings: tuple[str, ...]  # that it is on, where it listens on each, and who else is there; if the file has several
+    links: tuple[str, ...]  # to other sites, over what, and at which addresses
     status_at: str | None
     clients_at: tuple[str, ...]  # for `ordercast daemon`
     is_loopback_only: bool  # no other host can be a member
@@ -79,6 +80,7 @@ def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX, open_files: int | N
         networks=tuple(_networks(config)),
         replication=config.layer.replication.value,
         rings=tuple(_rings(config)),
+        links=tuple(_links(config)),
         status_at=None if status.port is None else host_and_port(status.address, status.port),
         clients_at=tuple(_clients_at(config)),
         is_loopback_only=ip_address(address).is_loopback,
@@ -135,6 +137,20 @@ def _rings(config: NodeConfig) -> Iterator[str]:
         yield f"{domain.name} (id {domain.number}), with {others}: {wheres}{several}"
 
 
+def _links(config: NodeConfig) -> Iterator[str]:
+    """Return where this node listens for other sites, and where it finds them."""
+    if not config.has_sites:
+        return
+    mine = config.me().wide_place
+    yield f"others reach it at {host_and_port(mine.address, mine.port)}"
+    for link in config.site_links:
+        site = link.beyond(config.me().rings[0])
+        nodes = [peer for peer in config.peers if site in peer.rings]
+        wheres = ", ".join(f"{p.name} at {host_and_port(p.wide_place.address, p.wide_place.port)}" for p in nodes)
+        if site is not None:
+            yield f"to {site} by {link.protocol.value.upper()}: {wheres}"
+
+
 def _clients_at(config: NodeConfig) -> Iterator[str]:
     clients = config.clients
     yield str(socket_path(config.name or "NAME", clients.folder))
@@ -159,7 +175,7 @@ def _remarks(config: NodeConfig, address: str) -> list[str]:
         remarks.append(
             f"{len(largest.peers)} nodes, but members_max is {config.sizes.members_max}: not all will be together"
         )
-    remarks += ring_remarks(config)
+    remarks += [*ring_remarks(config), *site_remarks(config)]
     if config.state_folder is None and config.peers:
         remarks.append("no state folder: every start is a new process, which is sound, but nothing is kept")
     if config.status.port is not None and not _is_loopback(config.status.address):
@@ -236,7 +252,11 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
 
 def _listens(plan: Plan) -> Iterator[tuple[str, str]]:
     packets = f"packets of up to {plan.packet_size_max} bytes"
-    if plan.rings:
+    if plan.links:
+        yield "packets", f"by {plan.transport} inside the site, {packets}"
+        yield from (("site", text) for text in plan.rings)
+        yield from (("link", text) for text in plan.links)
+    elif plan.rings:
         yield "packets", f"by {plan.transport}, {packets}; what clients send goes out on the first ring"
         yield from (("ring", text) for text in plan.rings)
     else:

@@ -1,4 +1,4 @@
-"""Several rings in a configuration file: their tables, who is on which, and what a person should know of them."""
+"""Several rings or sites in a configuration file: their tables, who is on which, and what a person should know."""
 
 from __future__ import annotations
 
@@ -18,41 +18,43 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")  # it begins the names of files in the
 Legs = list[tuple[str, tuple[Place, ...]]]  # of a node: names of rings, and where it receives on each
 
 
-def ring_domains(document: Mapping[str, Any], problems: list[str]) -> tuple[RingDomain, ...]:
-    """What [rings] says, still without nodes; nothing where it is not there, or wrong as a whole."""
-    tables = document.get(RINGS)
+def ring_domains(document: Mapping[str, Any], problems: list[str], kind: str = RINGS) -> tuple[RingDomain, ...]:
+    """What [rings], or [sites], says of each, still without nodes; nothing where it is not there, or wrong as a
+    whole."""
+    tables = document.get(kind)
     if tables is None:
         return ()
     if not isinstance(tables, dict) or not tables or not all(isinstance(table, dict) for table in tables.values()):
-        problems.append(f"{RINGS}: {shown(tables)} stands where tables are expected: write [rings.NAME] above each")
+        problems.append(f"{kind}: {shown(tables)} stands where tables are expected: write [{kind}.NAME] above each")
         return ()
     problems += [
-        f"{name} and {RINGS} are both there: write what [{name}] says into each [rings.NAME]"
+        f"{name} and {kind} are both there: write what [{name}] says into each [{kind}.NAME]"
         for name in ("network", NETWORKS)
         if name in document
     ]
     if len(tables) > DOMAIN_MAX:
-        problems.append(f"{RINGS}: there are {len(tables)}: write at most {DOMAIN_MAX}")
-    domains = tuple(_domain(name, table, problems) for name, table in tables.items())
+        problems.append(f"{kind}: there are {len(tables)}: write at most {DOMAIN_MAX}")
+    domains = tuple(_domain(kind, name, table, problems) for name, table in tables.items())
     owners: dict[int, str] = {}
     for domain in domains:
         owner = owners.setdefault(domain.number, domain.name)
         if domain.number and owner != domain.name:
-            problems.append(f"rings.{domain.name}.id: {domain.number} is the id of rings.{owner} too: give it another")
+            where = f"{kind}.{domain.name}.id"
+            problems.append(f"{where}: {domain.number} is the id of {kind}.{owner} too: give it another")
     return domains
 
 
-def _domain(name: str, table: Mapping[str, Any], problems: list[str]) -> RingDomain:
-    path = f"rings.{name}."
+def _domain(kind: str, name: str, table: Mapping[str, Any], problems: list[str]) -> RingDomain:
+    path, what = f"{kind}.{name}.", kind.removesuffix("s")
     if not NAME.fullmatch(name):
-        problems.append(f"rings.{name}: a ring's name has up to 32 letters, digits, - and _: call it otherwise")
+        problems.append(f"{kind}.{name}: a {what}'s name has up to 32 letters, digits, - and _: call it otherwise")
     own = {key: value for key, value in table.items() if key != NETWORKS}
     values = read_table(own, (RING_ID, *NETWORK), path, problems)
     if RING_ID.name not in own:
-        problems.append(f"{path}id is missing: give each ring a number of its own, 1 to {DOMAIN_MAX}")
+        problems.append(f"{path}id is missing: give each {what} a number of its own, 1 to {DOMAIN_MAX}")
     number = values.pop(RING_ID.field, 0)
     if NETWORKS in table and values:
-        problems.append(f"{path}{next(iter(values))} belongs to one network: write it below [[rings.{name}.networks]]")
+        problems.append(f"{path}{next(iter(values))} belongs to one network: write it below [[{path}networks]]")
     networks = several_networks({NETWORKS: table[NETWORKS]} if NETWORKS in table else {}, values, problems, path)
     return RingDomain(name, number, networks[0], networks[1:])
 
@@ -85,11 +87,12 @@ def without_address(table: Mapping[str, Any], path: str, problems: list[str]) ->
 
 
 def with_nodes(
-    domains: Sequence[RingDomain], nodes: Mapping[str, list[Peer]], problems: list[str]
+    domains: Sequence[RingDomain], nodes: Mapping[str, list[Peer]], problems: list[str], kind: str = RINGS
 ) -> tuple[RingDomain, ...]:
     """The rings, with whoever is on each. A ring of nobody is refused."""
+    fix = "write it into the rings of a node" if kind == RINGS else "write it as the site of a node"
     problems += [
-        f"rings.{domain.name}: no node is on it: write it into the rings of a node, or leave it out"
+        f"{kind}.{domain.name}: no node is on it: {fix}, or leave it out"
         for domain in domains
         if domain.name not in nodes
     ]
@@ -101,7 +104,7 @@ def with_nodes(
 
 def ring_remarks(config: NodeConfig) -> Iterator[str]:
     """Rings that are not joined, and gateways that alone join others."""
-    if len(config.rings) < 2:
+    if len(config.rings) < 2 or config.has_sites:
         return
     rings = {peer.name: peer.rings for peer in config.peers}
     names = [ring.name for ring in config.rings]
@@ -117,6 +120,19 @@ def ring_remarks(config: NodeConfig) -> Iterator[str]:
         if len(parts) > 1:
             sides = " and ".join(_listed(part) for part in parts)
             yield f"{gateway} alone joins {sides}: when it fails the network is in {len(parts)}; add a second gateway"
+
+
+def site_remarks(config: NodeConfig) -> Iterator[str]:
+    """Sites that no links join, and links that alone join others."""
+    if not config.has_sites:
+        return
+    names, links = [ring.name for ring in config.rings], [(link.one, link.other) for link in config.site_links]
+    first, *others = _components(names, links)
+    for other in others:
+        yield f"no links lead from {_listed(first)} to {_listed(other)}: they are clusters of their own without one"
+    for at, link in enumerate(links):
+        if len(_components(names, links[:at] + links[at + 1 :])) > 1 + len(others):
+            yield f"the link between {link[0]} and {link[1]} alone joins its two sides: when it fails they are apart"
 
 
 def _components(names: Sequence[str], joined: Iterable[tuple[str, ...]]) -> list[set[str]]:

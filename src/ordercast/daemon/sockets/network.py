@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import errno
 import socket
-import struct
 from collections.abc import Sequence
 from dataclasses import replace
 
 from ordercast.daemon.config.node import LOCAL_NODES_MAX, NodeConfig, Peer, Transport, local_peer, peer_from
+from ordercast.daemon.sockets.bursts import BurstSender, wait_to_send
 from ordercast.daemon.sockets.lanes import LaneSocket
-from ordercast.daemon.sockets.sends import SEGMENTS_MAX, segmented, singles
 from ordercast.daemon.sockets.udp import (
     PortInUse,
     SocketAddress,
@@ -28,20 +27,12 @@ from ordercast.daemon.sockets.udp import (
     open_udp,
     route_multicast,
 )
-from ordercast.daemon.status.counters import SocketCounters
 from ordercast.model.effects import Burst, Endpoint
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MAIN, Attachment, NodeId
 from ordercast.model.inputs import Lane
 
-# Linux, <linux/udp.h>: Python does not name them in all versions.
-UDP_SEGMENT = 103
-UDP_GRO = 104
-
 KERNEL_OVERHEAD = 832  # bytes that the kernel spends on a received packet beside its own, more or less
-SEND_PATIENCE_US = 20_000  # how long a send may wait for the network card, which is what paces a fast sender
-
-_SEGMENT_SIZE = struct.Struct("=H")
 
 
 class Sockets:
@@ -67,7 +58,8 @@ class Sockets:
             self._targets: list[SocketAddress | None] = []
             for opened in self._opened:
                 ask_for_buffers(opened, config.network.buffer_size)
-            self.segmentation = config.network.segmentation and self._find_segmentation()
+            lanes = (self.data,) if self.link is None else (self.data, self.link)
+            self._bursts = BurstSender(self._sender, lanes if config.network.segmentation else ())
         except BaseException:
             self.close()
             raise
@@ -82,6 +74,11 @@ class Sockets:
             opened.close()
 
     @property
+    def segmentation(self) -> bool:
+        """One system call carries many packets."""
+        return self._bursts.segmentation
+
+    @property
     def lanes(self) -> tuple[LaneSocket, ...]:
         """The lanes that are read."""
         return (self.token, self.data) if self.link is None else (self.token, self.data, self.link)
@@ -90,7 +87,7 @@ class Sockets:
 
     def broadcast(self, bursts: Sequence[Burst]) -> None:
         """To everybody else, in order."""
-        self._send_all(bursts, self._targets, self.data.counters)
+        self._bursts.send(bursts, self._targets, self.data.counters)
 
     def unicast(self, target: NodeId | Endpoint, bursts: Sequence[Burst]) -> None:
         """To one node, or to an address, on the link lane, in order."""
@@ -99,18 +96,7 @@ class Sockets:
         address = address_of(*target) if isinstance(target, Endpoint) else self._link_addresses.get(target)
         if address is None:
             raise OSError(errno.EHOSTUNREACH, f"node {target} is not on the node list")
-        self._send_all(bursts, (address,), self.link.counters)
-
-    def _send_all(
-        self, bursts: Sequence[Burst], targets: Sequence[SocketAddress | None], counters: SocketCounters
-    ) -> None:
-        for pieces, size in segmented(bursts, SEGMENTS_MAX) if self.segmentation else singles(bursts):
-            for target in targets:
-                self._send(pieces, size, target, counters)
-            counters.sends += 1
-        for data, size in bursts:
-            counters.bytes_sent += len(data)
-            counters.packets_sent += -(-len(data) // size)
+        self._bursts.send(bursts, (address,), self.link.counters)
 
     def send_to(self, node: NodeId, packet: bytes) -> None:
         """To one node. Whatever is in the way is counted: the token is sent again, and a peer that cannot be reached
@@ -136,27 +122,6 @@ class Sockets:
         if self.transport is Transport.MULTICAST and not self._is_looping:
             self._loop_back(self._sender, self.config.me())
 
-    def _send(
-        self, pieces: Sequence[bytes | memoryview], size: int, target: SocketAddress | None, counters: SocketCounters
-    ) -> None:
-        """Packets of one size in one call; the kernel cuts them apart."""
-        is_single = len(pieces) == 1 and len(pieces[0]) <= size
-        ancillary = () if is_single else ((socket.SOL_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(size)),)
-        try:
-            if target is not None:
-                self._sender.sendmsg(pieces, ancillary, 0, target)
-            elif is_single:
-                self._sender.send(pieces[0])
-            else:
-                self._sender.sendmsg(pieces, ancillary)
-        except OSError as error:
-            if ancillary and error.errno in (errno.EIO, errno.EINVAL, errno.EMSGSIZE):
-                self.segmentation = False  # the network card cannot, whatever the kernel said
-                for single, length in singles([(bytes(piece), size) for piece in pieces]):
-                    self._send(single, length, target, counters)
-            else:
-                counters.send_failures += 1
-
     # Opening
 
     def _open_data(self, me: Peer) -> LaneSocket:
@@ -179,8 +144,7 @@ class Sockets:
 
     def _open_sender(self, me: Peer) -> socket.socket:
         opened = open_udp(me.address, 0, self._opened, "sending")
-        opened.setblocking(True)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", 0, SEND_PATIENCE_US))
+        wait_to_send(opened)
         if self.transport is Transport.MULTICAST:
             self._is_looping = False
             self._loop_back(opened, me)
@@ -208,16 +172,6 @@ class Sockets:
     def _has_neighbours(self) -> bool:
         """Other nodes run on this machine, and hear our multicast only if it is looped back."""
         return self.config.is_local or any(is_here(peer.address) for peer in self.config.others())
-
-    def _find_segmentation(self) -> bool:
-        try:
-            self._sender.setsockopt(socket.SOL_UDP, UDP_SEGMENT, 0)
-            for lane in (self.data, self.link):
-                if lane is not None:
-                    lane.socket.setsockopt(socket.SOL_UDP, UDP_GRO, 1)
-        except OSError:
-            return False
-        return True
 
 
 def _claim(config: NodeConfig, opened: list[socket.socket]) -> tuple[NodeConfig, socket.socket]:

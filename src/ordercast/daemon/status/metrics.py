@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ordercast.daemon.status.parts import LaneStatus, NetworkStatus, Status
 from ordercast.daemon.status.rings_section import RingsSection, TokenStatus
+from ordercast.daemon.status.sites_section import SiteLinkStatus, SitesSection
 from ordercast.daemon.status.slots_section import SlotsSection
 from ordercast.model.ids import SECOND
 
@@ -42,6 +43,8 @@ def _tokens(value: Callable[[TokenStatus], float]) -> Callable[[Status], Samples
         section = status.section
         if isinstance(section, RingsSection):
             return [({"ring": own.ring}, value(own.token)) for own in section.attachments]
+        if isinstance(section, SitesSection):
+            return [({}, value(section.token))]
         return [({}, value(section))] if isinstance(section, TokenStatus) else []
 
     return samples
@@ -69,6 +72,23 @@ def _slots(value: Callable[[SlotsSection], Samples | float]) -> Callable[[Status
         return [({}, found)] if isinstance(found, int | float) else found
 
     return samples
+
+
+def _sites(value: Callable[[SitesSection], Samples | float]) -> Callable[[Status], Samples]:
+    """Return samples of several sites; of others none."""
+
+    def samples(status: Status) -> Samples:
+        if not isinstance(status.section, SitesSection):
+            return []
+        found = value(status.section)
+        return [({}, found)] if isinstance(found, int | float) else found
+
+    return samples
+
+
+def _site_links(value: Callable[[SiteLinkStatus], float]) -> Callable[[Status], Samples]:
+    """Return a sample of each link of this node."""
+    return _sites(lambda s: [({"site": link.site, "node": link.peer}, value(link)) for link in s.links])
 
 
 def _lanes(value: Callable[[LaneStatus], float]) -> Callable[[Status], Samples]:
@@ -265,6 +285,24 @@ METRICS = (
         "How long packets have waited here for a member's word, while they do",
         _slots(lambda s: [({"node": name}, lasted / SECOND) for name, lasted in s.blockers.items()]),
     ),
+    Metric("sites", "Rings of the view, one for each site that is whole", _sites(lambda s: len(s.sites))),
+    Metric("sites_attempting", "1 while a new view is attempted", _sites(lambda s: s.attempt is not None)),
+    Metric("sites_represents", "1 while this node speaks for its site", _sites(lambda s: s.is_representative)),
+    Metric(
+        "sites_undelivered_packets",
+        "Packets of a site that wait for their place in the order",
+        _sites(lambda s: [({"site": site.name, "node": site.representative}, site.undelivered) for site in s.sites]),
+    ),
+    Metric(
+        "sites_unstable_bytes", "Of this node's messages, not known to be everywhere", _sites(lambda s: s.unstable_size)
+    ),
+    Metric("sites_updates_total", "Promises and acknowledgements of this node", _sites(lambda s: s.updates)),
+    Metric("sites_link_up", "1 while a link of this node is up", _site_links(lambda link: link.state == "up")),
+    Metric(
+        "sites_link_round_trip_seconds", "Smoothed round trip", _site_links(lambda link: link.round_trip_ns / SECOND)
+    ),
+    Metric("sites_link_loss_ratio", "Part of the packets asked for again", _site_links(lambda link: link.loss)),
+    Metric("sites_link_queue_bytes", "What waits to be sent on a link", _site_links(lambda link: link.queue_size)),
     Metric("segmentation", "1 when a system call carries many packets", lambda s: s.sockets.segmentation),
 )
 PREFIX = "ordercast_"

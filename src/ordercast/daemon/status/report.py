@@ -72,6 +72,11 @@ class ObservedSockets(Protocol):
     def transport(self) -> Transport: ...
 
 
+class ObservedWide(Protocol):
+    @property
+    def link(self) -> ObservedLane: ...
+
+
 class ObservedReading(Protocol):
     @property
     def size(self) -> int: ...
@@ -95,6 +100,8 @@ class ObservedNode(Protocol):
     def sockets(self) -> ObservedSockets: ...
     @property
     def networks(self) -> Sequence[ObservedSockets]: ...
+    @property
+    def wide(self) -> ObservedWide | None: ...
     @property
     def layers(self) -> Sequence[Networks | None]: ...
     @property
@@ -234,21 +241,20 @@ def id_text(id: ConfigurationId, node: ObservedNode) -> str:
     return f"{id.seq}.{node.name_of(id.representative)}" if text is None else text(id)
 
 
+def _lane(name: str, lane: ObservedLane) -> LaneStatus:
+    sizes = lane.receive_buffer_size, lane.send_buffer_size
+    return LaneStatus(name, lane.where, *sizes, lane.kernel_drops(), replace(lane.counters))
+
+
 def _sockets(node: ObservedNode) -> SocketsStatus:
     sockets, asked = node.sockets, node.config.attachments[0].network.buffer_size
+    far = () if node.wide is None else (_lane("link to other sites", node.wide.link),)
     lanes = tuple(
-        LaneStatus(
-            f"{name} on {place}" if place else name,
-            lane.where,
-            lane.receive_buffer_size,
-            lane.send_buffer_size,
-            lane.kernel_drops(),
-            replace(lane.counters),
-        )
+        _lane(f"{name} on {place}" if place else name, lane)
         for place, network in zip(node.config.places, node.networks, strict=True)
         for name, lane in (("token", network.token), ("data", network.data))
     )
-    return SocketsStatus(sockets.transport.value, sockets.segmentation, asked, lanes)
+    return SocketsStatus(sockets.transport.value, sockets.segmentation, asked, lanes + far)
 
 
 def _networks(node: ObservedNode) -> tuple[NetworkStatus, ...]:

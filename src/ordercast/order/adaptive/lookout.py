@@ -27,6 +27,15 @@ class Lookout:
         """Return the members of whom nothing came for so long."""
         return [member for member, at in enumerate(self._heard) if member != self._me and now - at >= loss_ns]
 
+    def due(self, now: Instant, loss_ns: int) -> Instant:
+        """Return when to look again: when somebody will be doubted, or silent; now and then in any case, and more often
+        when somebody is doubted."""
+        ends = [at + loss_ns for member, at in enumerate(self._heard) if member != self._me]
+        half = loss_ns // 2
+        next_end = min([end if end - half <= now else end - half for end in ends if end > now], default=now + loss_ns)
+        is_doubted = any(end - half <= now for end in ends)
+        return Instant(min(next_end, now + loss_ns // (8 if is_doubted else 4)))
+
     def deaf(self, arus: Sequence[int], now: Instant, patience: int) -> int | None:
         """Return a member whose aru has stood for too long below what all others have."""
         for member, aru in enumerate(arus):

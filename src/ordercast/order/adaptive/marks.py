@@ -15,7 +15,6 @@ from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.slots import Place
 
 CLOSES = 2  # how often a sender says which packet was its last
-LATER = 5  # the second time comes so many times later
 WAITING_MAX = 0xFFFFFFFF
 LONG_AGO = Instant(0)
 NEVER = Instant(1 << 62)
@@ -24,7 +23,7 @@ NEVER = Instant(1 << 62)
 @dataclass(slots=True)
 class Voice:
     config: AdaptiveConfig
-    rest_ns: int  # signs of life are not farther apart
+    sign_ns: int  # signs of life are not farther apart
     ack_every: int  # packets after which what was received is acknowledged
     members: int
     tick: int = 0
@@ -50,20 +49,27 @@ class Voice:
         self.received, self.ack_at = 0, NEVER
 
     def is_time(self, now: Instant) -> bool:
-        return self.deadline() <= now
+        """Whether something has to be told to all."""
+        return self._tell_at() <= now
 
     def deadline(self) -> Instant:
-        heartbeat = Instant(self.said_at + self.rest_ns)
-        return min(heartbeat, self.close_at, self.ack_at, self.gathered_at, self.waits_until)
+        return min(self._tell_at(), self.ack_at)
 
-    def look(self, merge: Merge, now: Instant) -> None:
-        """See whether something was received that has to be acknowledged soon."""
-        if min(merge.aru, merge.highest) <= self.aru:
+    def _tell_at(self) -> Instant:
+        return min(Instant(self.said_at + self.sign_ns), self.close_at, self.gathered_at, self.waits_until)
+
+    def look(self, merge: Merge, now: Instant, *, tells: bool) -> None:
+        """See whether something was received that has to be acknowledged soon, or, by the one who tells all what others
+        have received, whether there is more to tell; and whether others may still lack this process's last packet."""
+        is_known = min(merge.aru, merge.highest) <= self.aru
+        if is_known and not (tells and min(merge.safe, merge.highest) > self.stable):
             self.ack_at = NEVER
         elif self.received >= self.ack_every:
             self.is_due = True
         elif self.ack_at == NEVER:
             self.ack_at = Instant(now + self.config.ack_ns)
+        if self.close_at != NEVER and merge.streams[merge.me].place <= merge.safe:
+            self.close_at = NEVER
         if self.gathered_at != NEVER and merge.safe >= min(self.aru, merge.asked_safe):
             self.gathered_at = NEVER
 
@@ -82,10 +88,10 @@ class Voice:
         """All have acknowledged a safe packet, and only this process knows."""
         return min(merge.asked_safe, merge.safe) > self.stable
 
-    def gathered(self, merge: Merge, now: Instant) -> None:
-        """One member was told what was received; it tells all."""
-        self.aru = max(self.aru, merge.aru)
-        self.gathered_at = Instant(now + self.config.ask_ns)
+    def gathered(self, merge: Merge, at: Instant) -> None:
+        """One member was told what was received; it tells all, and this process does if it has not by then."""
+        self.aru, self.ack_at = max(self.aru, merge.aru), NEVER
+        self.gathered_at = min(self.gathered_at, at)
 
     def said(self, merge: Merge, now: Instant, *, is_behind: bool) -> None:
         """A mark was multicast."""
@@ -95,7 +101,8 @@ class Voice:
         self.ack_at = self.gathered_at = self.waits_until = NEVER
         if self.close_at <= now:
             self.closes += 1
-            self.close_at = Instant(now + LATER * self.config.close_ns) if self.closes < CLOSES else NEVER
+            later = self.config.ack_ns + self.config.close_ns  # when all should have acknowledged it
+            self.close_at = Instant(now + later) if self.closes < CLOSES else NEVER
 
     def mark(self, merge: Merge, waiting: int, *, is_behind: bool) -> Mark:
         """Return the next statement of this process."""

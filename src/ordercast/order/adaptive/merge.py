@@ -120,6 +120,11 @@ class Merge:
         an announcement is below it, and the base of what is announced lies above this."""
         return max(self.aru, self.line.newest.base) + self.config.reach
 
+    @property
+    def teller(self) -> int | None:
+        """The member to whom others acknowledge, and who tells all; None where members are few: everybody tells all."""
+        return self.line.newest.ranks.index(0) if len(self.streams) >= self.config.gather_acks else None
+
     # What comes
 
     def take(self, run: PacketRun, number: int) -> bool:

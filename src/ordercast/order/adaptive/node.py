@@ -18,7 +18,8 @@ from ordercast.order.adaptive.observed import SlotsSeen, slots_seen
 from ordercast.order.adaptive.policy import Policy
 from ordercast.order.adaptive.promised import PROMISED, SERVICES
 from ordercast.order.adaptive.stall import why_stalled
-from ordercast.order.adaptive.states.operational import Direct, Own, merge_of
+from ordercast.order.adaptive.states.operational import Direct
+from ordercast.order.adaptive.states.talking import Own, merge_of
 from ordercast.order.adaptive.stats import AdaptiveStats
 from ordercast.order.adaptive.traffic import ADAPTIVE_TRAFFIC
 from ordercast.order.engine import granted

@@ -1,10 +1,10 @@
 """Repair: what is missing and asked for, and what is sent again for others.
 
-Numbers that were heard of and are not here are asked for after a while, frontiers that hold up packets when their
-owners take longer than usual to speak; then again and again, each time later. The originator answers at once; the i-th
-member behind it in ring order answers after i times as long, if it has what is asked for and has not seen it answered:
-so repair works when the originator is dead. Whoever asks for the same a second time does not hear the originator: then
-only answers of others count.
+Numbers that were heard of and are not here are asked for after a while; frontiers that hold up packets, and
+acknowledgements that are waited for, when their owners take longer than usual to speak; then again and again, each time
+later. The originator answers at once; the i-th member behind it in ring order answers after i times as long, if it has
+what is asked for and has not seen it answered: so repair works when the originator is dead. Whoever asks for the same a
+second time does not hear the originator: then only answers of others count.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ordercast.model.ids import Instant
 from ordercast.order.adaptive.codec import ASKS_MAX, Wish
 from ordercast.order.adaptive.merge import Merge
+from ordercast.order.adaptive.slots import Place
 
 RANGE_MAX = 64  # packets that are asked for in one wish
 A_MARK = 0  # in the place of a number
@@ -25,7 +26,7 @@ PATIENCE = 10  # and at the latest after so many times `ask_ns`
 
 @dataclass(slots=True)
 class Want:
-    progress: tuple[int, int]  # what was here when it was noticed: if that changes, something came
+    progress: tuple[int, int, int]  # what was here when it was noticed: if that changes, something came
     due: Instant
     delay: int
     since: Instant
@@ -64,9 +65,9 @@ class Repair:
         due += [pending.due for pending in self.pending.values()]
         return min(due, default=None)
 
-    def review(self, merge: Merge, now: Instant) -> None:
-        """Notice what is missing, and what came."""
-        is_whole = merge.highest <= merge.aru
+    def review(self, merge: Merge, awaited: Place, now: Instant) -> None:
+        """Notice what is missing, and what came. Up to the place awaited others should say that they know all."""
+        is_whole = merge.highest <= merge.aru and awaited <= merge.safe
         for stream in merge.streams if is_whole else ():
             is_whole = is_whole and stream.high == stream.last
         if is_whole:
@@ -75,15 +76,15 @@ class Repair:
             self.wants.clear()
             return
         for member, stream in enumerate(merge.streams):
-            is_wanted = stream.high > stream.last or merge.frontiers[member] <= merge.highest
-            if member == merge.me or not is_wanted:
+            owes_word = merge.frontiers[member] <= merge.highest or self._owes_aru(merge, member, awaited)
+            if member == merge.me or not (owes_word or stream.high > stream.last):
                 self._ended(self.wants.pop(member, None), now)
                 continue
-            progress = stream.last, merge.frontiers[member]
+            progress = stream.last, merge.frontiers[member], merge.arus[member]
             want = self.wants.get(member)
             if want is None or want.progress != progress:
                 self._ended(want, now)
-                delay = self.ask_ns if stream.high > stream.last else self._patience()
+                delay = self.ask_ns if stream.high > stream.last else self.patience()
                 self.wants[member] = Want(progress, Instant(now + delay), delay, now)
 
     def _ended(self, want: Want | None, now: Instant) -> None:
@@ -91,7 +92,16 @@ class Repair:
         if want is not None:
             self.usual += (now - want.since - self.usual) // SMOOTHING
 
-    def _patience(self) -> int:
+    @staticmethod
+    def _owes_aru(merge: Merge, member: int, awaited: Place) -> bool:
+        """Whether a member has not said that it knows everything so far. Where acknowledgements are gathered only one
+        hears them: others ask that one what it knows of all."""
+        if awaited <= merge.safe:
+            return False
+        teller = merge.teller
+        return member == teller if teller not in (None, merge.me) else merge.arus[member] < awaited
+
+    def patience(self) -> int:
         """Return how long the word of a member may take before it is asked for: hosts that are busy answer late, and
         questions would only keep them busier."""
         return min(max(self.ask_ns, LONGER * self.usual), PATIENCE * self.ask_ns)
@@ -127,7 +137,7 @@ class Repair:
         """Somebody else's stream is asked for: wait whether others answer."""
         turn = (merge.me - wish.originator) % len(merge.streams)
         if not wish.last:
-            self._wait(asker, wish.originator, A_MARK, Instant(now + turn * self._patience()), wish.first)
+            self._wait(asker, wish.originator, A_MARK, Instant(now + turn * self.patience()), wish.first)
             return
         at = Instant(now + turn * self.ask_ns)
         for number in self.unanswered(wish, now):

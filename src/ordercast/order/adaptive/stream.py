@@ -53,6 +53,11 @@ class MemberStream:
         in_order = self.last - self._firsts[0] + 1 if self._firsts else 0
         return in_order + len(self.early)
 
+    @property
+    def first_held(self) -> Place:
+        """The place of the first packet that is not known to be everywhere; 0: there is none."""
+        return self._held[0].seq if self._held else 0
+
     def has(self, number: int) -> bool:
         """Held, or held once."""
         return number <= self.last or number in self.early

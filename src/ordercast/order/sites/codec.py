@@ -6,7 +6,7 @@ Counts are checked against what is there before anything is made.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,15 +16,18 @@ from ordercast.order.sites.config import FRAGMENTS_MAX
 from ordercast.order.sites.frames import (
     BehindFrame,
     DataEntry,
+    Had,
     ProposeFrame,
     ReachRecord,
     ReadyFrame,
     RecordLink,
     RecoveredFrame,
+    RoutesFrame,
     SpreadFrame,
     StateFrame,
     UnitFrame,
     UpdateFrame,
+    VectorFrame,
     WideFrame,
 )
 from ordercast.order.sites.units import decode_body, encode_body
@@ -46,6 +49,9 @@ _STATE = struct.Struct(">QQQQQQBQQHB")
 _STREAM = struct.Struct(">QL")
 _READY = struct.Struct(">QQQ")
 _RECOVERED = struct.Struct(">QQ8sBQQ")
+_ROUTES = struct.Struct(">8sQH")
+_VECTOR = struct.Struct(">8sQB")
+_HAD = struct.Struct(">BQL")
 _VIEW = struct.Struct(">8s")
 UNIT_HEAD_SIZE = 1 + _UNIT.size
 
@@ -155,7 +161,7 @@ def _decode_record(reader: ByteReader) -> ReachRecord:
 def _encode_propose(frame: ProposeFrame) -> bytes:
     proposal = frame.proposal
     counts = len(proposal.fragments), proposal.reason, len(proposal.edges)
-    edges = b"".join(_EDGE.pack(*edge[:4], *edge.tags) for edge in proposal.edges)
+    edges = _encode_edges(proposal.edges)
     return _PROPOSAL.pack(*proposal.id, *counts) + b"".join(map(_encode_fragment, proposal.fragments)) + edges
 
 
@@ -167,13 +173,54 @@ def _decode_propose(reader: ByteReader) -> ProposeFrame:
     members = [member for fragment in listed for member in fragment.members]
     if len(set(members)) < len(members) or list(listed) != sorted(listed, key=lambda one: one.representative):
         raise WireError("fragments that share members, or are not in order")
-    joined = []
-    for _ in range(edges):
+    joined = _decode_edges(reader, edges, fragments)
+    return ProposeFrame(WideProposal(_configuration(seq, coordinator), listed, joined, reason))
+
+
+def _encode_edges(edges: Sequence[SiteEdge]) -> bytes:
+    return b"".join(_EDGE.pack(*edge[:4], *edge.tags) for edge in edges)
+
+
+def _decode_edges(reader: ByteReader, count: int, fragments: int) -> tuple[SiteEdge, ...]:
+    edges = []
+    for _ in range(count):
         low, high, forth, back, mine, theirs = reader.unpack(_EDGE)
         if not low < high < fragments:
             raise WireError("an edge between fragments that are not listed")
-        joined.append(SiteEdge(low, high, forth, back, (mine, theirs)))
-    return ProposeFrame(WideProposal(_configuration(seq, coordinator), listed, tuple(joined), reason))
+        edges.append(SiteEdge(low, high, forth, back, (mine, theirs)))
+    return tuple(edges)
+
+
+# Routes anew
+
+
+def _encode_routes(frame: RoutesFrame) -> bytes:
+    return _ROUTES.pack(frame.view, frame.epoch, len(frame.edges)) + _encode_edges(frame.edges)
+
+
+def _decode_routes(reader: ByteReader) -> RoutesFrame:
+    view, epoch, count = reader.unpack(_ROUTES)
+    if not 0 < epoch <= NUMBER_MAX:
+        raise WireError("an epoch of routes beyond all bounds")
+    return RoutesFrame(view, epoch, _decode_edges(reader, count, FRAGMENTS_MAX))
+
+
+def _encode_vector(frame: VectorFrame) -> bytes:
+    parts = [_VECTOR.pack(frame.view, frame.epoch, len(frame.had))]
+    for had in frame.had:
+        parts += (_HAD.pack(had.rank, had.through, len(had.beyond)), struct.pack(f">{len(had.beyond)}Q", *had.beyond))
+    return b"".join(parts)
+
+
+def _decode_vector(reader: ByteReader) -> VectorFrame:
+    view, epoch, count = reader.unpack(_VECTOR)
+    if epoch > NUMBER_MAX or count > FRAGMENTS_MAX:
+        raise WireError("an epoch of routes beyond all bounds, or too many streams")
+    had = []
+    for _ in range(count):
+        rank, through, beyond = reader.unpack(_HAD)
+        had.append(Had(_rank(rank), _stamp(through), tuple(reader.numbers(beyond, "Q"))))
+    return VectorFrame(view, epoch, tuple(had))
 
 
 # An attempt
@@ -255,6 +302,8 @@ _CODECS: tuple[tuple[type, Callable[[Any], bytes], Callable[[ByteReader], WideFr
     (ReadyFrame, _encode_ready, _decode_ready),
     (RecoveredFrame, _encode_recovered, _decode_recovered),
     (BehindFrame, _encode_behind, _decode_behind),
+    (RoutesFrame, _encode_routes, _decode_routes),
+    (VectorFrame, _encode_vector, _decode_vector),
 )
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_CODECS, 1)}
 _ENCODERS = {number: encoder for number, (_, encoder, _) in enumerate(_CODECS, 1)}

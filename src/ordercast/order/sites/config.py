@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.order.links.config import FAR, LinkConfig
+from ordercast.order.links.rate import rate_from
 
 FRAGMENTS_MAX = 64
 
@@ -22,17 +23,19 @@ class SitesConfig:
     gather_ns: int = 100 * MILLISECOND  # who is in reach must not have changed for so long before a view is proposed
     attempt_ns: int = 1 * SECOND  # a proposed view must be installed by then, and eight times the widest round trip
     hold_down_ns: int = 1 * SECOND  # a fragment that was given up waits, twice as long each time
+    better_ns: int = 10 * SECOND  # links that would cost less must have done so for so long before they are used
     record_ns: int = 5 * SECOND  # a record that nobody renews is forgotten
     stuck_ns: int = 10 * SECOND  # a site whose promise stands still while others wait is left out
 
     window: int = 16 << 20  # bytes of all daemons that not everybody is known to have
+    rate: str = "fair"  # at which packets leave on a link: as its part beside others, or fixed, as in "30mbit"
     links: LinkConfig = FAR
 
     def validate(self) -> None:
         """Every key and every relation; all that is wrong is said at once."""
         positive = (
             *("lazy_ns", "lazy_bytes", "hello_ns", "gather_ns", "attempt_ns"),
-            *("hold_down_ns", "record_ns", "stuck_ns", "window"),
+            *("hold_down_ns", "better_ns", "record_ns", "stuck_ns", "window"),
         )
         problems = [f"{name} must be at least 1" for name in positive if getattr(self, name) < 1]
         rules = [
@@ -41,6 +44,10 @@ class SitesConfig:
             (self.stuck_ns > self.attempt_ns, "stuck_ns must be more than attempt_ns"),
         ]
         problems += [text for holds, text in rules if not holds]
+        try:
+            rate_from(self.rate)
+        except UsageError as error:
+            problems.append(str(error))
         if problems:
             raise UsageError("; ".join(problems))
         self.links.validate()

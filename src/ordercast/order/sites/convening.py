@@ -7,9 +7,12 @@ said nothing are held down for a while, each time for longer, so that it ends.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.order.sites.config import FRAGMENTS_MAX, SitesConfig
+from ordercast.order.sites.routes import total_cost, trees_of
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.tape import Tape
 from ordercast.order.sites.topology import (
@@ -19,16 +22,17 @@ from ordercast.order.sites.topology import (
     carries,
     edges_of,
     fragments_of,
-    is_settled,
+    is_view_of,
     shape_of,
 )
-from ordercast.order.sites.views import Fragment, WideProposal, WideView
+from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal, WideView
 
 NEVER = Instant((1 << 63) - 1)
 IN_VAIN = 2  # attempts with the same fragments, after which somebody is held down
 DOUBLINGS_MAX = 6
 ATTEMPT_ROUND_TRIPS = 8
 GATHER_ROUND_TRIPS = 2
+BETTER = 6, 5  # other routes are taken when they cost less than 5/6 of what those in use do
 
 
 class Convener:
@@ -47,6 +51,8 @@ class Convener:
         self._holds: dict[ProcessId, int] = {}  # how often that was so
         self.highest = 0  # seq of an attempt that was seen
         self.deadline = NEVER
+        self._better_since: Instant | None = None  # other routes would cost less
+        self.routes: tuple[SiteEdge, ...] | None = None  # links for the view to use; whoever takes them resets it
         self.held_down = 0  # fragments, since somebody took the number
 
     def hold_down(self, representative: ProcessId, now: Instant) -> None:
@@ -55,8 +61,12 @@ class Convener:
         self._held[representative] = Instant(now + (self._config.hold_down_ns << times))
         self.held_down += 1
 
-    def look(self, round_trip: int, now: Instant) -> WideProposal | None:
-        """Return what to propose now; `deadline` tells when to look again."""
+    def forgive(self, now: Instant) -> None:
+        """Give an attempt its time anew: this process itself did nothing for a while."""
+        self._proposed_at = now
+
+    def look(self, round_trip: int, edges: Sequence[SiteEdge], now: Instant) -> WideProposal | None:
+        """Return what to propose now; `deadline` tells when to look again. `edges` are those that the view uses."""
         self._held = {one: until for one, until in self._held.items() if until > now}
         self.deadline = min(self._held.values(), default=NEVER)
         component = self._records.component(self._me, self._held)
@@ -65,17 +75,34 @@ class Convener:
         if not component or min(component) != self._me:
             self._proposed = None
             return None
-        if self._tape.state == REGULAR and is_settled(component, self._tape.view):
+        gather = max(self._config.gather_ns, GATHER_ROUND_TRIPS * round_trip)
+        is_still = now >= self._still_since + gather
+        if self._tape.state == REGULAR and is_view_of(component, self._tape.view):
             self._proposed, self._failures = None, 0
+            self._reroute(component, edges, Instant(self._still_since + gather), now)
             return None
         if self._is_under_way(component, round_trip, now):
             return None
-        gather = max(self._config.gather_ns, GATHER_ROUND_TRIPS * round_trip)
         fragments = fragments_of(component)
-        if now < self._still_since + gather or fragments is None or len(fragments) > FRAGMENTS_MAX:
-            self._wait(Instant(now + gather if now >= self._still_since + gather else self._still_since + gather))
+        if not is_still or fragments is None or len(fragments) > FRAGMENTS_MAX:
+            self._wait(Instant((now if is_still else self._still_since) + gather))
             return None
         return self._propose(component, fragments, now)
+
+    def _reroute(self, component: Component, edges: Sequence[SiteEdge], still_at: Instant, now: Instant) -> None:
+        """Have other links used: soon, where one of the view has failed or was set up again; later, where others have
+        been better for a while."""
+        due = still_at
+        if carries(component, self._tape.view.fragments, edges):
+            if not is_better(edges_of(component), edges, len(component)):
+                self._better_since = None
+                return
+            self._better_since = now if self._better_since is None else self._better_since
+            due = max(due, Instant(self._better_since + self._config.better_ns))
+        if now >= due:
+            self.routes, self._better_since = edges_of(component), None
+        else:
+            self._wait(due)
 
     def _wait(self, until: Instant) -> None:
         self.deadline = min(self.deadline, until)
@@ -88,7 +115,7 @@ class Convener:
             self._proposed, self._failures = None, 0
             return False
         until = Instant(self._proposed_at + self._config.attempt_ns + ATTEMPT_ROUND_TRIPS * round_trip)
-        if now < until and carries(component, proposed):
+        if now < until and carries(component, proposed.fragments, proposed.edges):
             self._wait(until)
             return True
         if now >= until:
@@ -129,6 +156,14 @@ class Convener:
         return self._proposed
 
 
+def is_better(fresh: Sequence[SiteEdge], used: Sequence[SiteEdge], count: int) -> bool:
+    """Whether all edges that there are would cost a good deal less than those that are used, as both are now."""
+    ends = {(edge.low, edge.high) for edge in used}
+    now = [edge for edge in fresh if (edge.low, edge.high) in ends]
+    cost, best = total_cost(trees_of(count, used), now), total_cost(trees_of(count, fresh), fresh)
+    return best * BETTER[0] < cost * BETTER[1]
+
+
 def reason_of(view: WideView, fragments: tuple[Fragment, ...]) -> ChangeReason:
     """Return why a view of these fragments follows this one."""
     old, new = set(view.fragments), set(fragments)
@@ -141,4 +176,4 @@ def reason_of(view: WideView, fragments: tuple[Fragment, ...]) -> ChangeReason:
         return ChangeReason.SITE_RING_CHANGED
     if before - after:
         return ChangeReason.SITE_LOST
-    return ChangeReason.LINK_LOST
+    return ChangeReason.ATTEMPT_LOST  # somebody else did not take part in the last one

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.units import UnitBody
-from ordercast.order.sites.views import Fragment, WideProposal
+from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal
 
 
 class DataEntry(NamedTuple):
@@ -107,6 +107,30 @@ class RecoveredFrame(NamedTuple):
     body: UnitBody
 
 
+class RoutesFrame(NamedTuple):
+    """The links that a view uses from now on."""
+
+    view: bytes
+    epoch: int  # rises within the view
+    edges: tuple[SiteEdge, ...]
+
+
+class Had(NamedTuple):
+    """What somebody has of a stream: everything through a unit, and some beyond."""
+
+    rank: int
+    through: int
+    beyond: tuple[int, ...]
+
+
+class VectorFrame(NamedTuple):
+    """What a fragment has of the streams that it gets from a new parent."""
+
+    view: bytes
+    epoch: int
+    had: tuple[Had, ...]
+
+
 class BehindFrame(NamedTuple):
     """A daemon's word on its own ring: its application cannot take more, or can again."""
 
@@ -124,4 +148,6 @@ WideFrame = (
     | StateFrame
     | ReadyFrame
     | RecoveredFrame
+    | RoutesFrame
+    | VectorFrame
 )

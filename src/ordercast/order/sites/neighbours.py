@@ -12,14 +12,19 @@ from dataclasses import dataclass
 
 from ordercast.model.effects import Effect, Endpoint, Unicast
 from ordercast.model.errors import WireError
-from ordercast.model.ids import MILLISECOND, Attachment, Instant, NodeId, ProcessId, node_of
+from ordercast.model.ids import MILLISECOND, Attachment, Instant, NodeId, ProcessId, incarnation_of, node_of
 from ordercast.order.links.link import Link, LinkFailure, Tags
+from ordercast.order.links.rate import regulator_from
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import RecordLink
 from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, encode_greeting
+from ordercast.order.sites.observed import LinkSeen
 from ordercast.wire.head import kind_of, transmitter_of
 
+WHY_MAX = 256  # failures that are remembered
 WIDE = Attachment(1)  # the attachment of links; the ring of the site has the first
+TAG_BITS = 32  # of a tag: which link of a life it is of; the life stands above them
+TAG_MAX = (1 << 64) - 1
 
 
 @dataclass(slots=True)
@@ -49,12 +54,13 @@ class Neighbours:
         self._cluster = cluster
         self._addresses = dict(addresses)
         self._known: dict[ProcessId, Neighbour] = {}
-        self._tag = 0
+        self._tag = incarnation_of(me) << TAG_BITS & TAG_MAX  # another life's packets must not fit a link of this one
         self._offers: dict[NodeId, int] = {}  # tags that strangers at these nodes were greeted with
         self._greet_at = Instant(0)
         self.representative: ProcessId | None = None  # of the own ring
         self.failed: list[tuple[ProcessId, LinkFailure]] = []  # links that ended; whoever takes them empties it
         self.raised: list[ProcessId] = []  # links that came up, likewise
+        self.why: dict[ProcessId, LinkFailure] = {}  # links failed last, by the other process; for people
 
     @property
     def is_open(self) -> bool:
@@ -80,6 +86,18 @@ class Neighbours:
 
     def links(self) -> Iterable[Link]:
         return (known.link for known in self._known.values() if known.link is not None)
+
+    def forgive(self, now: Instant) -> None:
+        """Blame nobody for silence: this process itself did nothing for a while."""
+        for link in self.links():
+            link.forgive(now)
+
+    def seen(self) -> tuple[LinkSeen, ...]:
+        """Return what is to be seen of each link."""
+        return tuple(
+            LinkSeen(peer, known.is_up, None if known.link is None else known.link.figures())
+            for peer, known in sorted(self._known.items())
+        )
 
     # Whether to speak
 
@@ -124,14 +142,16 @@ class Neighbours:
             return self._refer(peer)
         known = self._known.get(peer) or self._begin(peer)
         is_over = greeting.mine <= known.dead and greeting.yours != known.mine
-        if is_over or greeting.mine < known.theirs:
+        is_strange = greeting.yours not in (0, known.mine)  # for an earlier life of this process, or an earlier link
+        if is_over or is_strange or greeting.mine < known.theirs:
             return self._hello(peer, known)  # it does not know yet that the old link is over
         if greeting.mine > known.theirs:
             if known.is_up:  # otherwise nothing was sent under the own tag: it stays, or greetings would never end
                 self._end(peer, known, LinkFailure.REPLACED)
             known.theirs = greeting.mine
             tags = Tags(known.mine, known.theirs)
-            known.link = Link(self._config.links, self._cluster, self._me, peer, tags, now)
+            regulator = regulator_from(self._config.rate, self._config.links)
+            known.link = Link(self._config.links, self._cluster, self._me, peer, tags, now, regulator)
         if greeting.yours != known.mine:
             return self._hello(peer, known)
         assert known.link is not None
@@ -174,6 +194,9 @@ class Neighbours:
         """Be through with a link; the next one has other tags at both ends."""
         if known.is_up:
             self.failed.append((peer, why))
+            self.why[peer] = why
+            if len(self.why) > WHY_MAX:
+                del self.why[next(iter(self.why))]
         known.dead, known.theirs, known.mine = max(known.dead, known.theirs), 0, self._next_tag()
         known.link, known.is_up = None, False
 

@@ -6,7 +6,6 @@ Each input goes to the ring, or, when it comes from another site, to the speaker
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -25,13 +24,12 @@ from ordercast.model.ids import (
     process_id_from,
 )
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
-from ordercast.model.notes import Occurred, PacketDropped
+from ordercast.model.notes import PacketDropped
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
-from ordercast.model.service import Service
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, EngineStats, Membership, granted
 from ordercast.order.layered import InnerRing
-from ordercast.order.membership.frame import SENDER_MAX
+from ordercast.order.membership.stats import RingStats
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
@@ -39,10 +37,12 @@ from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.setup import SitePlaces
 from ordercast.order.sites.codec import UNIT_HEAD_SIZE, encode
 from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.feed import RingFeed
 from ordercast.order.sites.frames import BehindFrame
 from ordercast.order.sites.neighbours import WIDE, Neighbours
-from ordercast.order.sites.outbox import Queued, WideOutbox
-from ordercast.order.sites.promised import EARLY, PROMISED, SERVICES
+from ordercast.order.sites.observed import SitesSeen, sites_seen
+from ordercast.order.sites.outbox import WideOutbox, queued_from
+from ordercast.order.sites.promised import EARLY, ENGINE, PROMISED, SERVICES, SITE
 from ordercast.order.sites.speaker import Speaker
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
@@ -51,7 +51,6 @@ from ordercast.order.sites.views import SLOT_BITS, Fragment
 from ordercast.order.traffic import Traffic
 from ordercast.wire.head import cluster_id_from
 
-ENGINE = "sites"
 HELPINGS = 2  # visits of the token that the ring is given messages for
 _OF_STORAGE = (AlarmKind.WITHOUT_STORAGE, AlarmKind.STORAGE_REPAIRED)
 
@@ -77,14 +76,14 @@ class SitesNode:
         self._ring = RingNode(
             node, own, verbose=verbose, beneath=domain.beneath, other_engines=other_engines, settles=True, stamps=True
         )
-        self._inner = InnerRing(domain.over_networks(self._ring), MAIN, "site", self._ring)
+        self._inner = InnerRing(domain.over_networks(self._ring), MAIN, SITE, self._ring)
         self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY)
         self._outbox = WideOutbox(config.whole_size_max - UNIT_HEAD_SIZE - 1)
         self._storage = WideStorage(config.storage_patience_ns)
         self._tape: Tape | None = None
         self._speaker: Speaker | None = None
         self._where = Where.REGULAR
-        self._to_ring: deque[tuple[int, bytes]] = deque()  # with the stamp that its clock has to hear first
+        self._to_ring = RingFeed(self._inner)
         self._first: Fragment | None = None  # the first ring of this life, until the first view
         self._first_seq = 0
         self._wanted = 0  # room that the layer above waits for
@@ -140,6 +139,24 @@ class SitesNode:
     @property
     def roster(self) -> Roster | None:
         return self._ring.roster
+
+    def observed(self) -> SitesSeen | None:
+        """Return what is to be seen from outside; None before the first view."""
+        if not self.tape.is_begun:
+            return None
+        neighbours = self.speaker.neighbours
+        failures = tuple((peer, why.value) for peer, why in sorted(neighbours.why.items()))
+        return sites_seen(self.tape, self.speaker.spreading.trees, neighbours.seen(), failures)
+
+    @property
+    def ring_stats(self) -> RingStats:
+        """What the ring of the site has counted."""
+        return self._ring.stats
+
+    @property
+    def ring_configuration(self) -> Membership:
+        """The configuration of the site's ring."""
+        return self._ring.configuration
 
     def roster_differences(self, now: Instant) -> list[str]:
         return self._ring.roster_differences(now)
@@ -203,7 +220,7 @@ class SitesNode:
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         if self._is_leaving:
             raise UsageError("this process is leaving: it sends nothing more")
-        messages = [message for one in submissions for message in self._queued(one)]
+        messages = [message for one in submissions for message in queued_from(one, self._config.message_size_max)]
         size = sum(len(data) + OVERHEAD for _, _, data in messages)
         if size > self.room():
             self.want_room(size)
@@ -213,21 +230,10 @@ class SitesNode:
             self.want_room(self._config.queue_size_max // 2)
         return self._go_on(now)
 
-    def _queued(self, one: Submission | Submissions) -> list[Queued]:
-        """Return messages as they wait; UsageError for what cannot be served."""
-        if one.service not in SERVICES:
-            raise UsageError(f"the engine {ENGINE!r} does not serve {Service(one.service).name} messages")
-        if not 0 <= one.sender <= SENDER_MAX:
-            raise UsageError(f"sender {one.sender} is not a 32-bit number")
-        payloads = [one.data] if isinstance(one, Submission) else one.payloads
-        size_max = self._config.message_size_max
-        if (largest := max(map(len, payloads), default=0)) > size_max:
-            raise UsageError(f"a message of {largest} bytes exceeds message_size_max = {size_max}")
-        return [(one.sender, int(one.service), data) for data in payloads]
-
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         if not self.tape.is_begun:
             return []  # the ring that has begun waits, alone
+        self._notice_pause(now)
         effects = self._taken(self._inner.receive(packets, now), now)
         for packet in packets:
             if packet.attachment == WIDE:
@@ -257,6 +263,7 @@ class SitesNode:
         return self._taken(self._inner.enlist(roster, now), now) + self._go_on(now)
 
     def wake(self, now: Instant) -> list[Effect]:
+        self._notice_pause(now)
         effects = self._storage.wake(self.process, now)
         return effects + self._taken(self._inner.wake(now), now) + self._go_on(now)
 
@@ -337,10 +344,16 @@ class SitesNode:
             self.tape.go_on(now)
             effects += self._drained() + self.speaker.step(now)
             self._collect()
-            if self._is_farewell or not self._to_ring or not self._has_room():
+            if self._is_farewell or not self._to_ring or not self._to_ring.has_room():
                 break
             effects += self._submit(now)
-        return effects + self._leave_if_done(now) + self._notes() + self._offer_room()
+        return effects + self._leave_if_done(now) + self.speaker.notes() + self._offer_room()
+
+    def _notice_pause(self, now: Instant) -> None:
+        """A timer of links is so late that this process must have been paused."""
+        due = self.speaker.next_deadline if self.tape.is_begun else None
+        if due is not None and now - due > self._config.pause_ns:
+            self.speaker.forgive(now)
 
     def _begin(self, now: Instant) -> list[Effect]:
         """Begin alone, when the ring has and the number of the view is stored."""
@@ -358,17 +371,17 @@ class SitesNode:
     def _collect(self) -> None:
         """Gather what has to go on the ring: control first, then messages as far as they may be under way."""
         tape, speaker = self.tape, self.speaker
-        self._to_ring += speaker.entries
-        self._to_ring += ((0, entry) for entry in tape.entries)
+        self._to_ring.add(speaker.entries)
+        self._to_ring.add((0, entry) for entry in tape.entries)
         speaker.entries, tape.entries = [], []
         if self._is_behind != self._said_behind:
             self._said_behind = self._is_behind
-            self._to_ring.append((0, encode(BehindFrame(self._is_behind))))
+            self._to_ring.add([(0, encode(BehindFrame(self._is_behind)))])
         while self._may_send():
             entry = self._outbox.next(tape.view.digest)
             if entry is None:
                 return
-            self._to_ring.append((0, encode(entry)))
+            self._to_ring.add([(0, encode(entry))])
 
     def _may_send(self) -> bool:
         tape = self.tape
@@ -378,24 +391,10 @@ class SitesNode:
         is_small = self._outbox.under_way < HELPINGS * self._config.visit_max
         return is_small and not tape.behind and tape.order.own_size < limit
 
-    def _has_room(self) -> bool:
-        size = len(self._to_ring[0][1]) + OVERHEAD
-        if self._inner.room() >= size:
-            return True
-        self._inner.want_room(size)
-        return False
-
     def _submit(self, now: Instant) -> list[Effect]:
         """Give the ring what waits, as far as it has room."""
-        effects: list[Effect] = []
-        batch: list[Submission] = []
-        room, stamp = self._inner.room(), 0
-        while self._to_ring and (room := room - len(self._to_ring[0][1]) - OVERHEAD) >= 0:
-            heard, data = self._to_ring.popleft()
-            stamp = max(stamp, heard)
-            batch.append(Submission(data))
-        if stamp:
-            effects += self._taken(self._inner.hear(stamp, now), now)
+        stamp, batch = self._to_ring.batch()
+        effects = self._taken(self._inner.hear(stamp, now), now) if stamp else []
         return effects + self._taken(self._inner.submit(batch, now), now)
 
     def _leave_if_done(self, now: Instant) -> list[Effect]:
@@ -406,14 +405,6 @@ class SitesNode:
             return []
         self._is_farewell = True
         return self._taken(self._inner.leave(now), now)
-
-    def _notes(self) -> list[Effect]:
-        speaker = self.speaker
-        effects: list[Effect] = [Record(Occurred(what, count)) for what, count in speaker.occurred.items() if count]
-        effects += (Record(PacketDropped(why), WIDE) for why in speaker.dropped)
-        speaker.occurred.clear()
-        speaker.dropped.clear()
-        return effects
 
     def _offer_room(self) -> list[Effect]:
         if not self._wanted or self.room() < self._wanted:

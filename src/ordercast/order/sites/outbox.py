@@ -11,8 +11,13 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ordercast.model.errors import UsageError
+from ordercast.model.inputs import Submission, Submissions
+from ordercast.model.service import Service
+from ordercast.order.membership.frame import SENDER_MAX
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.sites.frames import DataEntry
+from ordercast.order.sites.promised import SERVICES
 from ordercast.order.sites.units import (
     BODY_HEAD_SIZE,
     LENGTH_SIZE,
@@ -24,6 +29,18 @@ from ordercast.order.sites.units import (
 )
 
 Queued = tuple[int, int, bytes]  # sender, service, data
+
+
+def queued_from(one: Submission | Submissions, size_max: int) -> list[Queued]:
+    """Return messages as they wait; UsageError for what cannot be served."""
+    if one.service not in SERVICES:
+        raise UsageError(f"the engine 'sites' does not serve {Service(one.service).name} messages")
+    if not 0 <= one.sender <= SENDER_MAX:
+        raise UsageError(f"sender {one.sender} is not a 32-bit number")
+    payloads = [one.data] if isinstance(one, Submission) else one.payloads
+    if (largest := max(map(len, payloads), default=0)) > size_max:
+        raise UsageError(f"a message of {largest} bytes exceeds message_size_max = {size_max}")
+    return [(one.sender, int(one.service), data) for data in payloads]
 
 
 @dataclass(slots=True)

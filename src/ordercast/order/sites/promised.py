@@ -10,6 +10,9 @@ from ordercast.order.membership.states import moves
 from ordercast.order.ring import promised as ring
 from ordercast.order.sites.states import MOVES as WIDE_MOVES
 
+ENGINE = "sites"
+SITE = "site"  # begins the keys in stable storage that are the ring's
+
 # Who may send how much is a matter of each site's ring.
 PROMISED = ring.PROMISED - {Promise.FAIRNESS}
 SERVICES = ring.SERVICES
@@ -22,7 +25,6 @@ VIEW_REASONS = (
     ChangeReason.SITE_HEARD,
     ChangeReason.SITE_LOST,
     ChangeReason.SITE_RING_CHANGED,
-    ChangeReason.LINK_LOST,
     ChangeReason.ATTEMPT_LOST,
 )
 REASONS = ring.REASONS

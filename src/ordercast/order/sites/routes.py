@@ -12,12 +12,18 @@ from ordercast.order.sites.views import SiteEdge
 SourceTree = tuple[int | None, ...]  # the parent of each rank; None: the source itself, or out of reach
 
 
-def tree_of(source: int, count: int, edges: Sequence[SiteEdge]) -> SourceTree:
-    """Return the tree on which what `source` says spreads over so many fragments."""
+def costs_of(count: int, edges: Sequence[SiteEdge]) -> dict[int, dict[int, int]]:
+    """Return what it costs from one rank to another, where an edge joins them."""
     costs: dict[int, dict[int, int]] = {rank: {} for rank in range(count)}
     for edge in edges:
         costs[edge.low][edge.high] = edge.forth
         costs[edge.high][edge.low] = edge.back
+    return costs
+
+
+def tree_of(source: int, count: int, edges: Sequence[SiteEdge]) -> SourceTree:
+    """Return the tree on which what `source` says spreads over so many fragments."""
+    costs = costs_of(count, edges)
     parents: list[int | None] = [None] * count
     best: dict[int, tuple[int, int, int]] = {source: (0, 0, -1)}
     done: set[int] = set()
@@ -49,6 +55,17 @@ def reaches(tree: SourceTree, rank: int) -> int:
     for child in children(tree, rank):
         mask |= reaches(tree, child)
     return mask
+
+
+def total_cost(trees: Sequence[SourceTree], edges: Sequence[SiteEdge]) -> int:
+    """Return the costs of all paths from sources to everybody, over edges that have these costs now."""
+    costs, total = costs_of(len(trees), edges), 0
+    for tree in trees:
+        for rank in range(len(tree)):
+            while (parent := tree[rank]) is not None:
+                total += costs[parent][rank]
+                rank = parent
+    return total
 
 
 def used_edges(count: int, edges: Sequence[SiteEdge]) -> tuple[SiteEdge, ...]:

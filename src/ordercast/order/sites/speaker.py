@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from ordercast.model.effects import Effect
+from ordercast.model.effects import Effect, Record
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Instant, ProcessId
-from ordercast.model.notes import Occurrence
+from ordercast.model.notes import Occurred, Occurrence, PacketDropped
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.convening import NEVER, Convener
@@ -18,13 +18,16 @@ from ordercast.order.sites.frames import (
     ProposeFrame,
     ReachRecord,
     RecoveredFrame,
+    RoutesFrame,
     SpreadFrame,
     StateFrame,
     UnitFrame,
     UpdateFrame,
+    VectorFrame,
 )
-from ordercast.order.sites.neighbours import Neighbours
+from ordercast.order.sites.neighbours import WIDE, Neighbours
 from ordercast.order.sites.routes import SourceTree, children, reaches, trees_of
+from ordercast.order.sites.spreading import Spreading
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.tape import EVERYBODY, Tape
 from ordercast.order.sites.topology import Records
@@ -33,7 +36,6 @@ from ordercast.order.sites.update import Owing
 from ordercast.order.sites.views import SLOT_BITS, Fragment, WideProposal, digest_of
 
 PAST_MAX = 256  # views that are known to be over
-BROUGHT_MAX = 4096  # units that are remembered before those are forgotten that everybody has
 EARLY_MAX = 4096  # frames of views and attempts that have not begun here
 
 
@@ -50,20 +52,23 @@ class Speaker:
         self._tell_at = Instant(0)
         self._has_news = True  # the convener has not seen all that there is
         self._view: ConfigurationId = NO_CONFIGURATION  # whose trees are in force
-        self._trees: tuple[SourceTree, ...] = ()
         self._owing: Owing | None = None
-        self._brought: set[tuple[int, int]] = set()  # units of the view that were brought to the tape
         self._taken: WideProposal | None = None  # the highest attempt that was
         self._attempt_trees: tuple[SourceTree, ...] = ()
         self._early: deque[tuple[UnitFrame | UpdateFrame | SpreadFrame, bytes]] = deque()
         self.entries: list[tuple[int, bytes]] = []  # for the own ring, with the stamp that its clock has to hear first
         self.occurred: Counter[Occurrence] = Counter()
+        self.spreading = Spreading(neighbours, self.occurred)
         self.dropped: list[str] = []  # why frames were
         self._past: deque[bytes] = deque(maxlen=PAST_MAX)  # digests of views that are over
 
     @property
     def is_open(self) -> bool:
         return self._neighbours.is_open
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self._neighbours
 
     @property
     def _is_behind(self) -> bool:
@@ -85,6 +90,8 @@ class Speaker:
             self._records.clear()
             self._early.clear()
             self._told = None
+        if self.is_open and not was_open:
+            self._tell_at, self._convener.deadline = now, NEVER
         return effects
 
     def after_entry(self, now: Instant) -> None:
@@ -106,9 +113,8 @@ class Speaker:
         view = self._tape.view
         self._past.append(digest_of(self._view))
         self._view = view.id
-        self._trees = trees_of(len(view.fragments), view.proposal.edges)
-        self._owing = Owing(self._config, self._tape.order.base)
-        self._brought.clear()
+        self.spreading.begin(self._tape.order)
+        self._owing = Owing(self._config, self._tape.order.base, len(view.members))
         early, self._early = self._early, deque()
         for frame, data in early:
             if isinstance(frame, SpreadFrame):
@@ -122,19 +128,18 @@ class Speaker:
         assert self._owing is not None
         is_own = unit.rank == order.rank
         self._owing.heed(unit, now, is_foreign=not is_own)
-        if is_own and unit.previous is not None and len(self._trees) > 1:
+        if is_own and unit.previous is not None and self._is_wide:
             place = self._tape.view.members.index(unit.originator)
             aru = order.arus[order.rank]
             frame = UnitFrame(self._tape.view.digest, unit.rank, place, unit.stamp, unit.previous, aru, unit.body)
-            self._pass_on(unit.rank, encode(frame))
+            self.spreading.spread(frame, encode(frame))
             self._owing.said(unit.stamp + 1, aru, False, None)
 
     # Spreading
 
-    def _pass_on(self, source: int, data: bytes) -> None:
-        """Send a frame of the view to those who get it from here."""
-        for child in children(self._trees[source], self._tape.rank):
-            self._send(self._tape.view.fragments[child].representative, data)
+    @property
+    def _is_wide(self) -> bool:
+        return len(self._tape.view.fragments) > 1
 
     def _pass_on_control(self, spread: SpreadFrame, data: bytes) -> None:
         assert self._taken is not None
@@ -170,6 +175,10 @@ class Speaker:
                     self._flood(data, peer)
             case UnitFrame() | UpdateFrame():
                 self._take_of_view(frame, data)
+            case RoutesFrame():
+                self._take_routes(frame, data, peer)
+            case VectorFrame():
+                self.spreading.take_vector(peer, frame)
             case ProposeFrame():
                 self._take_proposal(frame.proposal, data)
             case SpreadFrame():
@@ -188,23 +197,27 @@ class Speaker:
             if frame.view not in self._past:
                 self._keep(frame, data)
             return
-        if frame.rank >= len(self._trees) or frame.rank == tape.rank:
+        if frame.rank >= len(tape.view.fragments) or frame.rank == tape.rank:
             raise WireError("a frame of a fragment that is not there, or of my own")
-        if isinstance(frame, UnitFrame):
-            if (frame.rank, frame.stamp) in self._brought:
-                self.occurred[Occurrence.SITES_COPY] += 1
-                return
-            self._remember(frame.rank, frame.stamp)
-        self._pass_on(frame.rank, data)
+        if self.spreading.is_copy(frame):
+            self.occurred[Occurrence.SITES_COPY] += 1
+            return
+        self.spreading.spread(frame, data)
         if not tape.order.is_held:
             stamp = frame.stamp if isinstance(frame, UnitFrame) else frame.line
             self.entries.append((stamp >> SLOT_BITS, data))
 
-    def _remember(self, rank: int, stamp: int) -> None:
-        self._brought.add((rank, stamp))
-        if len(self._brought) > BROUGHT_MAX:
-            stable = self._tape.order.stable
-            self._brought = {one for one in self._brought if one[1] >= stable}
+    def _take_routes(self, frame: RoutesFrame, data: bytes, peer: ProcessId | None = None) -> None:
+        """Use other links, and tell it on; whoever has a new parent tells it what is here."""
+        spreading, fragments = self.spreading, len(self._tape.view.fragments)
+        if frame.view != self._tape.view.digest or frame.epoch <= spreading.epoch:
+            return
+        if any(edge.high >= fragments for edge in frame.edges):
+            raise WireError("an edge between fragments that are not in the view")
+        self._has_news = True
+        self._flood(data, peer)
+        for parent, vector in spreading.take_routes(frame):
+            self._send(parent, encode(vector), is_urgent=True)
 
     def _keep(self, frame: UnitFrame | UpdateFrame | SpreadFrame, data: bytes) -> None:
         """What a link has acknowledged must not be thrown away while it may still be of use."""
@@ -252,6 +265,13 @@ class Speaker:
 
     # Time
 
+    def forgive(self, now: Instant) -> None:
+        """This process was paused: what others failed to say meanwhile is not their fault."""
+        self._neighbours.forgive(now)
+        self._records.forgive(now)
+        self._convener.forgive(now)
+        self.occurred[Occurrence.SITES_FORGIVEN] += 1
+
     def step(self, now: Instant) -> list[Effect]:
         """Do what is due, and return what leaves."""
         neighbours = self._neighbours
@@ -260,6 +280,8 @@ class Speaker:
             for peer in raised:
                 for record in self._records.all():
                     self._send(peer, encode(record), is_urgent=True)
+                if self.spreading.routes is not None:
+                    self._send(peer, encode(self.spreading.routes), is_urgent=True)
             self._tell_record(now)
             self._convene(now)
             self._update(now)
@@ -276,7 +298,11 @@ class Speaker:
         if not self._has_news and now < self._convener.deadline:
             return
         self._has_news = False
-        proposal = self._convener.look(self._neighbours.round_trip(), now)
+        proposal = self._convener.look(self._neighbours.round_trip(), self.spreading.edges, now)
+        edges, self._convener.routes = self._convener.routes, None
+        if edges is not None:
+            routes = RoutesFrame(self._tape.view.digest, self.spreading.epoch + 1, edges)
+            self._take_routes(routes, encode(routes))
         if proposal is not None:
             self._take_proposal(proposal, encode(ProposeFrame(proposal)))
 
@@ -301,7 +327,7 @@ class Speaker:
 
     def _owed_at(self, now: Instant) -> Instant:
         owing, order = self._owing, self._tape.order
-        if owing is None or self._tape.state != REGULAR or len(self._trees) < 2:
+        if owing is None or self._tape.state != REGULAR or not self._is_wide:
             return NEVER
         return owing.due(order.own.line, order.arus[order.rank], self._is_behind, now)
 
@@ -311,10 +337,18 @@ class Speaker:
         order = self._tape.order
         line, aru = order.own.line, order.arus[order.rank]
         frame = UpdateFrame(self._tape.view.digest, order.rank, order.own.through, line, aru, self._is_behind)
-        self._pass_on(order.rank, encode(frame))
+        self.spreading.spread(frame, encode(frame))
         assert self._owing is not None
         self._owing.said(line, aru, self._is_behind, now)
         self.occurred[Occurrence.SITES_UPDATE] += 1
+
+    def notes(self) -> list[Effect]:
+        """Return what has happened since this was asked last."""
+        effects: list[Effect] = [Record(Occurred(what, count)) for what, count in self.occurred.items() if count]
+        effects += (Record(PacketDropped(why), WIDE) for why in self.dropped)
+        self.occurred.clear()
+        self.dropped.clear()
+        return effects
 
     @property
     def next_deadline(self) -> Instant | None:

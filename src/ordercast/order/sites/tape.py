@@ -66,6 +66,7 @@ class Tape:
         self.attempt: WideAttempt | None = None
         self.clock = 0  # the highest stamp on the tape
         self.behind: set[int] = set()  # ranks of sites where an application cannot take more
+        self._updated: dict[int, int] = {}  # the highest promise in an update of each rank: links reorder
         self.behind_here: set[ProcessId] = set()  # daemons of the site, likewise
         self.effects: list[Effect] = []  # for the driver; whoever takes them empties the list, likewise the next three
         self.entries: list[bytes] = []  # for the own ring
@@ -175,6 +176,9 @@ class Tape:
         if not self._is_of_view(frame.view, frame.rank):
             return
         self.order.promise(frame.rank, frame.through, frame.line, frame.aru)
+        if frame.line < self._updated.get(frame.rank, 0):
+            return  # the site has changed its mind since
+        self._updated[frame.rank] = frame.line
         (self.behind.add if frame.is_behind else self.behind.discard)(frame.rank)
 
     # Attempts
@@ -306,6 +310,7 @@ class Tape:
         self._deliver(transitional)
         self._order, self.attempt = WideOrder(plan.view, self.me), None
         self.behind.clear()
+        self._updated.clear()
         self._move(REGULAR, None, f"view {plan.view.id}")
         self._install_regular(plan.view, transitional, plan.companions, reason)
 

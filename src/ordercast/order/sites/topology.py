@@ -6,12 +6,12 @@ over edges; the smallest representative of a component coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from ordercast.model.ids import ConfigurationId, Instant, ProcessId
 from ordercast.order.sites.frames import ReachRecord
 from ordercast.order.sites.routes import used_edges
-from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal, WideView, next_seq
+from ordercast.order.sites.views import Fragment, SiteEdge, WideView, next_seq
 
 Component = dict[ProcessId, ReachRecord]
 
@@ -40,6 +40,10 @@ class Records:
         for process in old:
             del self._records[process]
         return bool(old)
+
+    def forgive(self, now: Instant) -> None:
+        """Take no record for old: this process itself did nothing for a while."""
+        self._records = {one: (record, now) for one, (record, _) in self._records.items()}
 
     def clear(self) -> None:
         self._records.clear()
@@ -93,25 +97,21 @@ def edges_of(component: Component) -> tuple[SiteEdge, ...]:
     return tuple(edges)
 
 
-def carries(component: Component, proposal: WideProposal) -> bool:
-    """Whether everybody of a proposal is there, and every link that its trees use, of the same epoch."""
-    ranked = [fragment.representative for fragment in proposal.fragments]
-    if any(one not in component or component[one].fragment not in proposal.fragments for one in ranked):
+def carries(component: Component, fragments: Sequence[Fragment], edges: Sequence[SiteEdge]) -> bool:
+    """Whether all these fragments are there, and every link that trees over these edges use, of the same epoch."""
+    ranked = [fragment.representative for fragment in fragments]
+    if any(one not in component or component[one].fragment not in fragments for one in ranked):
         return False
-    for edge in used_edges(len(ranked), proposal.edges):
+    for edge in used_edges(len(ranked), edges):
         found = _edge(component, ranked[edge.low], ranked[edge.high])
         if found is None or found[2:] != edge.tags:
             return False
     return True
 
 
-def is_settled(component: Component, view: WideView) -> bool:
-    """Whether the view is that of the component, at everybody, and its links carry it."""
-    return (
-        fragments_of(component) == view.fragments
-        and all(record.view == view.id for record in component.values())
-        and carries(component, view.proposal)
-    )
+def is_view_of(component: Component, view: WideView) -> bool:
+    """Whether the view is that of the component, at everybody."""
+    return fragments_of(component) == view.fragments and all(record.view == view.id for record in component.values())
 
 
 def highest_seq(component: Component) -> int:

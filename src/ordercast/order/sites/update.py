@@ -3,7 +3,8 @@
 A promise is owed while a unit that is ordered waits at or above what was promised last; an acknowledgement when all
 daemons of the site have a unit that was not acknowledged. Either is said at once, unless something was said less than
 δ ago; then when δ is over. Units themselves promise and acknowledge. Rising stamps alone owe nothing: an idle system is
-silent. Reliable and FIFO units ask for acknowledgements lazily, for the sake of memory.
+silent. Reliable and FIFO units ask for both lazily, for the sake of memory: nobody can acknowledge a unit before every
+site has promised to be past it, so without promises a window full of reliable messages would never be let go.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ NEVER = Instant((1 << 63) - 1)
 
 
 class Owing:
-    def __init__(self, config: SitesConfig, line: int) -> None:
+    def __init__(self, config: SitesConfig, line: int, daemons: int = 1) -> None:
         self._config = config
+        self._lazy_max = min(config.lazy_bytes, config.window // daemons // 2)  # or one daemon waits with a full window
         self._told_line = line
         self._told_aru = line
         self._told_behind = False
         self._said_at: Instant | None = None
         self._asking = 0  # the highest stamp of an ordered unit of another site
+        self._lazily_asking = 0  # of any other unit of another site
         self._urgent: list[int] = []  # stamps of ordered units that were not acknowledged, a heap
         self._lazy: list[tuple[int, int]] = []  # of others, with their sizes, likewise
         self._lazy_size = 0
@@ -37,6 +40,8 @@ class Owing:
             self._lazy_size += unit.body.size
             if self._lazy_since is None:
                 self._lazy_since = now
+            if is_foreign:
+                self._lazily_asking = max(self._lazily_asking, unit.stamp)
             return
         heapq.heappush(self._urgent, unit.stamp)
         if is_foreign:
@@ -47,12 +52,17 @@ class Owing:
         is_urgent = (self._asking >= self._told_line and line > self._told_line) or is_behind != self._told_behind
         is_urgent = is_urgent or (bool(self._urgent) and self._urgent[0] < aru)
         if is_urgent:
-            return now if self._said_at is None else max(now, Instant(self._said_at + self._config.delta_ns))
-        if self._lazy and self._lazy[0][0] < aru and self._lazy_since is not None:
-            if self._lazy_size >= self._config.lazy_bytes:
-                return now
+            return self._soon(now)
+        is_lazy = self._lazily_asking >= self._told_line and line > self._told_line
+        is_lazy = is_lazy or (bool(self._lazy) and self._lazy[0][0] < aru)
+        if is_lazy and self._lazy_since is not None:
+            if self._lazy_size >= self._lazy_max:
+                return self._soon(now)
             return max(now, Instant(self._lazy_since + self._config.lazy_ns))
         return NEVER
+
+    def _soon(self, now: Instant) -> Instant:
+        return now if self._said_at is None else max(now, Instant(self._said_at + self._config.delta_ns))
 
     def said(self, line: int, aru: int, is_behind: bool, now: Instant | None) -> None:
         """Know what was said: in an update, at this moment, or with a unit."""

@@ -41,7 +41,8 @@ class Scale:
         return self.low <= value <= self.high
 
     def _bent(self, value: float) -> float:
-        return math.log10(value) if self.is_log else value
+        """Nothing, which decades never reach, is at the foot of a logarithmic axis."""
+        return math.log10(value if value > 0 else self.low) if self.is_log else value
 
 
 def scale_over(axis: Axis, values: Iterable[float], start: float, end: float, ticks: int = 6) -> Scale:

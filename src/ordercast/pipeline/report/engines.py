@@ -21,6 +21,7 @@ ENGINE_PARTS: Mapping[str, EnginePart] = {
     "ring": EnginePart(ring_sections, ring_facts),
     "gateways": NOTHING,
     "adaptive": NOTHING,
+    "sites": NOTHING,
 }
 
 

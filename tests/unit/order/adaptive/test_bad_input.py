@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from ordercast.model.effects import Record
-from ordercast.model.ids import Incarnation, Instant, NodeId
+from ordercast.model.ids import ConfigurationId, Incarnation, Instant, NodeId, node_of, process_id_from
 from ordercast.model.inputs import Lane, Packet, Submission
 from ordercast.model.notes import PacketDropped
 from ordercast.model.service import Service
@@ -13,9 +13,10 @@ from ordercast.order.adaptive.codec import AdaptiveKind, Mark, encode_mark
 from ordercast.order.adaptive.node import AdaptiveNode
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.sim.options import SIM_ADAPTIVE, SIM_RING
-from ordercast.wire.head import cluster_id_from
+from ordercast.wire.head import CLUSTER, cluster_id_from
 
-from ..rings import FOUR
+from ..rings import FOUR, ONE, TWO, make_ring
+from .test_merge import make_merge
 from .vectors import VECTORS
 
 NOW = Instant(1_000_000)
@@ -61,3 +62,15 @@ def test_who_is_no_member_is_not_heeded() -> None:
     effects = node.receive([Packet(mark, len(mark), Lane.DATA)], NOW)
     dropped = [effect.note for effect in effects if isinstance(effect, Record)]
     assert PacketDropped("from one who is no member") in dropped
+
+
+def test_a_mark_of_a_former_life_is_not_heeded() -> None:
+    node = alone()
+    order = node._running.past = make_merge(ONE)
+    before = list(order.frontiers)
+    former = process_id_from(node_of(TWO), Incarnation(77))
+    heading = make_ring(former, (former,), ConfigurationId(3, former)).heading.of_kind(AdaptiveKind.MARK)
+    mark = bytearray(encode_mark(heading, former, Mark(0, 9, 0, 90, 0, 0, 0, False)))
+    mark[CLUSTER] = cluster_id_from(SIM_RING.cluster, "adaptive")
+    node.receive([Packet(bytes(mark), len(mark), Lane.DATA)], NOW)
+    assert order.frontiers == before

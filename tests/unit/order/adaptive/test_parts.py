@@ -10,12 +10,13 @@ from ordercast.order.adaptive.codec import Wish
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.flow import burst_left, share_left
 from ordercast.order.adaptive.lookout import Lookout
+from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.policy import Policy, difference, weights_from
 from ordercast.order.adaptive.repair import Repair
 from ordercast.order.adaptive.stream import MemberStream
 
 from ..rings import ONE, THREE, TWO
-from .test_merge import make_merge, mark, packet
+from .test_merge import advanced, make_merge, mark, packet
 
 NOW = Instant(10 * SECOND)
 MS = 1_000_000
@@ -42,7 +43,7 @@ def test_a_stream_orders_by_number_and_knows_what_is_missing() -> None:
 def test_what_is_missing_is_asked_for_again_and_again_ever_later() -> None:
     merge, repair = make_merge(), Repair(MS, 4 * MS, 100)
     merge.take(packet(8, 2, ONE), 2)
-    repair.review(merge, NOW)
+    repair.review(merge, 0, NOW)
     assert repair.deadline() == NOW + MS and repair.due_wishes(merge, NOW) == []
     times = []
     now = NOW
@@ -54,9 +55,35 @@ def test_what_is_missing_is_asked_for_again_and_again_ever_later() -> None:
         assert Wish(0, 1, 1) in repair.due_wishes(merge, now)
     assert times == [1, 2, 4, 4]
     merge.take(packet(1, 1, ONE), 1)
-    repair.review(merge, now)
+    repair.review(merge, 0, now)
     wishes = repair.due_wishes(merge, Instant(now + 4 * MS))
     assert wishes == [Wish(2, 0, 0)]  # nothing is missing any more, but THREE's word is waited for
+
+
+def test_acknowledgements_that_are_waited_for_are_asked_for() -> None:
+    merge, repair = make_merge(), Repair(MS, 4 * MS, 100)
+    merge.take(packet(5, 1, THREE, safe=True), 1)
+    merge.give_up(13)
+    merge.hear(mark(0, 1, 0, 13, 12))
+    merge.hear(mark(2, 1, 1, 13))
+    assert advanced(merge) == [] and merge.asked_safe == 5
+    repair.review(merge, merge.asked_safe, NOW)
+    assert repair.due_wishes(merge, Instant(NOW + MS)) == [Wish(2, 1, 0)]  # THREE has not said that it knows place 5
+    merge.hear(mark(2, 2, 1, 13, 12))
+    repair.review(merge, merge.asked_safe, Instant(NOW + MS))
+    assert repair.deadline() is None
+
+
+def test_where_acknowledgements_are_gathered_the_one_who_tells_all_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    merge, repair = make_merge(THREE), Repair(MS, 4 * MS, 100)
+    monkeypatch.setattr(Merge, "teller", 0)
+    merge.take(packet(3, 1, TWO, safe=True), 1)
+    merge.give_up(13)
+    for member, last in ((0, 0), (1, 1)):
+        merge.hear(mark(member, 1, last, 13))
+    assert advanced(merge) == [] and merge.asked_safe == 3
+    repair.review(merge, merge.asked_safe, NOW)
+    assert repair.due_wishes(merge, Instant(NOW + MS)) == [Wish(0, 1, 0)]
 
 
 def test_a_third_answers_in_its_turn_unless_somebody_was_faster() -> None:
@@ -132,6 +159,15 @@ def test_who_is_not_heard_is_silent_and_who_stands_below_all_others_is_deaf() ->
     assert lookout.deaf((5, 9, 9), Instant(later + 50 * MS), 50 * MS) == 0
     lookout.forgive(Instant(later + 50 * MS))
     assert lookout.deaf((5, 9, 9), Instant(later + 50 * MS), 50 * MS) is None
+
+
+def test_it_is_looked_when_somebody_will_be_doubted_or_silent() -> None:
+    lookout = Lookout(3, 1, NOW)
+    assert lookout.due(NOW, 80 * MS) == NOW + 20 * MS  # and in any case now and then
+    lookout.hear(0, Instant(NOW + 30 * MS), 80 * MS)
+    assert lookout.due(Instant(NOW + 30 * MS), 80 * MS) == NOW + 40 * MS  # then 2 is doubted
+    assert lookout.due(Instant(NOW + 40 * MS), 80 * MS) == NOW + 50 * MS  # and looked for more often
+    assert lookout.due(Instant(NOW + 75 * MS), 80 * MS) == NOW + 80 * MS
 
 
 def test_nobody_has_more_under_way_than_its_share() -> None:

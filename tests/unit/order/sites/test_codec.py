@@ -15,15 +15,18 @@ from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.frames import (
     BehindFrame,
     DataEntry,
+    Had,
     ProposeFrame,
     ReachRecord,
     ReadyFrame,
     RecordLink,
     RecoveredFrame,
+    RoutesFrame,
     SpreadFrame,
     StateFrame,
     UnitFrame,
     UpdateFrame,
+    VectorFrame,
     WideFrame,
 )
 from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, encode_greeting
@@ -48,6 +51,8 @@ FRAMES: tuple[WideFrame, ...] = (
     ReadyFrame(ATTEMPT, Q),
     RecoveredFrame(ATTEMPT, VIEW, 0, Q, 77, BODY),
     BehindFrame(True),
+    RoutesFrame(VIEW, 3, PROPOSAL.edges),
+    VectorFrame(VIEW, 3, (Had(0, 44, (50, 51)), Had(1, 0, ()))),
 )
 
 

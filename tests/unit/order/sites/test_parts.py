@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ordercast.model.effects import Alarm, Effect, Endpoint, Persist, Unicast
+from ordercast.model.errors import WireError
 from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, NodeId, ProcessId
 from ordercast.model.service import Service
 from ordercast.order.sites.config import SitesConfig
@@ -84,8 +87,23 @@ def test_an_update_is_owed_for_what_waits_and_for_what_is_here_and_not_for_risin
 def test_reliable_units_are_acknowledged_lazily() -> None:
     owing = Owing(SitesConfig(delta_ns=0, lazy_ns=1000), 10)
     owing.heed(unit(50, Service.RELIABLE), T0, is_foreign=True)
+    owing.said(99, 10, False, T0)
     assert owing.due(99, 51, False, T0) == 1000
     assert owing.due(99, 50, False, T0) == NEVER
+
+
+def test_reliable_units_ask_lazily_for_a_promise_or_nobody_could_acknowledge_them() -> None:
+    owing = Owing(SitesConfig(delta_ns=0, lazy_ns=1000), 10)
+    owing.heed(unit(50, Service.RELIABLE), T0, is_foreign=True)
+    assert owing.due(99, 10, False, T0) == 1000
+    owing.said(99, 10, False, Instant(1000))
+    assert owing.due(200, 10, False, Instant(1000)) == NEVER
+
+
+def test_a_full_window_of_reliable_units_asks_soon() -> None:
+    owing = Owing(SitesConfig(delta_ns=100, window=4), 10, daemons=2)
+    owing.heed(unit(50, Service.RELIABLE), T0, is_foreign=True)
+    assert owing.due(99, 10, False, T0) == T0
 
 
 def test_a_disk_that_hangs_is_not_waited_for_without_end() -> None:
@@ -160,6 +178,24 @@ def test_a_restarted_process_is_found_again() -> None:
     assert [link.peer for link in one.up()] == [B + 1] and again.up()[0].tags == one.up()[0].tags[::-1]
     exchange(again, one, sent(again._greet_all()), late)
     assert again.up()[0].tags == one.up()[0].tags[::-1]
+
+
+def test_a_link_of_an_earlier_life_is_not_taken_for_one_of_this() -> None:
+    one, other = pair()
+    for each, me in ((one, A), (other, B)):
+        each.represent(me, T0)
+    exchange(one, other, sent(one.flush(T0)), T0)
+    again = Neighbours(ProcessId(B + 1), 1, [(NodeId(1), Endpoint("1", 0))], SitesConfig(), bytes(8))
+    again.represent(ProcessId(B + 1), T0)
+    link = one.link_to(B)
+    assert link is not None
+    link.send([b"of the old link"])
+    ((packet, size),) = link.flush(T0)
+    for _, hello in sent(one._greet_all()):
+        again.receive(hello, T0)
+    with pytest.raises(WireError, match="not there"):
+        again.receive(packet[:size], T0)
+    assert not again.up()
 
 
 def test_who_does_not_represent_its_ring_refers_to_the_one_who_does() -> None:

@@ -62,3 +62,8 @@ def test_texts(text: str, expected: str) -> None:
 def test_a_span_is_cut_into_round_stretches() -> None:
     assert round_step(4_066_000_000, 120) == 50_000_000
     assert round_step(0, 120) == 1
+
+
+def test_nothing_is_at_the_foot_of_a_logarithmic_axis() -> None:
+    scale = scale_over(Axis("ms", is_log=True), [0.0, 0.2, 500.0], 0, 100)
+    assert scale.place(0.0) == scale.place(scale.low) == 0 and scale.place(0.2) >= 0

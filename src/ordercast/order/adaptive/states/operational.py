@@ -7,70 +7,41 @@ have installed it: whoever has not may still need it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.effects import Broadcast, Burst, Effect, SendTo
+from ordercast.model.effects import Broadcast, Burst, Effect
 from ordercast.model.ids import Instant, ProcessId, Seq
-from ordercast.model.notes import Distributed, Marked, Occurrence
-from ordercast.order.adaptive.codec import (
-    RESTS,
-    AdaptiveKind,
-    Ask,
-    Mark,
-    Wish,
-    build_distribution,
-    encode_ask,
-    encode_mark,
-)
-from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.model.notes import Occurrence
+from ordercast.order.adaptive.codec import RESTS, AdaptiveKind, Mark, build_distribution
 from ordercast.order.adaptive.flow import burst_left, somebody_is_behind
 from ordercast.order.adaptive.lookout import Lookout, deaf_alarm
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.office import Office
-from ordercast.order.adaptive.policy import LOOKS, Policy
-from ordercast.order.adaptive.repair import Answers, Repair
-from ordercast.order.adaptive.slots import Distribution
-from ordercast.order.adaptive.stats import AdaptiveStats
+from ordercast.order.adaptive.policy import LOOKS
+from ordercast.order.adaptive.repair import Repair
+from ordercast.order.adaptive.slots import Distribution, Place
+from ordercast.order.adaptive.states.talking import Own, Talking, merge_of
 from ordercast.order.adaptive.trips import Trips
 from ordercast.order.membership.states import gather
 from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.working import Working
 from ordercast.order.membership.step import Facts, Step
 from ordercast.order.membership.timers import Timer
-from ordercast.wire.header import RETRANSMITTED, Heading, retransmitted
+from ordercast.wire.header import RETRANSMITTED
 from ordercast.wire.messages import Token, Wake
 from ordercast.wire.run import Load, PacketRun, build_runs
 
-LOOKS_PER_LOSS = 8  # so often within the time after which a member counts as silent it is looked for silent ones
+SIGNS = 2  # times the time for which a ring's token rests lies between two signs of life,
+SIGNS_PER_LOSS = 4  # so many of which come at least within the time after which a member counts as silent
 
 
 @dataclass(slots=True)
-class Own:
-    """What outlives the configurations of a process."""
-
-    config: AdaptiveConfig
-    policy: Policy
-    stats: AdaptiveStats = field(default_factory=AdaptiveStats)
-
-
-def merge_of(facts: Facts) -> Merge:
-    assert isinstance(facts.past, Merge)
-    return facts.past
-
-
-@dataclass(slots=True)
-class Direct(Working):
-    own: Own
-    voice: Voice
-    repair: Repair
+class Direct(Talking):
     watch: Lookout
-    office: Office
-    mark_heading: Heading
-    ask_heading: Heading
     is_dozing: bool = False  # nobody sends: the policy looks seldom
-    noted: set[Occurrence] = field(default_factory=set)  # what happened in this configuration already
+    is_held: bool = False  # more may be sent when others have acknowledged what was
 
     @classmethod
     def enter(cls, origin: State, step: Step, text: str, own: Own) -> State:
@@ -79,19 +50,20 @@ class Direct(Working):
         facts.timers.only(Timer.LOOP, Timer.TOKEN_RETRANSMIT)
         ring = facts.installed
         count = len(ring.members)
+        sign_ns = min(SIGNS * config.rest_ns, config.token_loss_ns // SIGNS_PER_LOSS)
         state = cls(
             own,
-            Voice(own.config, config.rest_ns, max(1, config.window // max(8, 2 * count)), count, said_at=step.now),
+            Voice(own.config, sign_ns, max(1, config.window // max(8, 2 * count)), count, said_at=step.now),
             Repair(own.config.ask_ns, config.token_retransmit_ns, config.backlog_max),
-            Lookout(count, ring.index, step.now),
             Office(own.config, own.policy, Trips(count, ring.index) if own.config.policy == "steady" else None),
             ring.heading.of_kind(AdaptiveKind.MARK),
             ring.heading.of_kind(AdaptiveKind.ASK),
+            Lookout(count, ring.index, step.now),
         )
         own.policy.begin(ring.members)
         step.arm(Timer.ANNOUNCE, 0)
         if count > 1:
-            step.arm(Timer.SILENCE, config.token_loss_ns // LOOKS_PER_LOSS)
+            facts.timers.arm(Timer.SILENCE, state.watch.due(step.now, config.token_loss_ns))
             step.arm(Timer.ADAPT, 0)
         facts.rosters.installed(step)
         return state.settle(step)
@@ -121,22 +93,6 @@ class Direct(Working):
     def _lives(self, member: int, is_direct: bool, step: Step) -> None:
         if self.watch.hear(member, step.now, step.facts.config.token_loss_ns) and not is_direct:
             self.occurred(Occurrence.VOUCHED, step)
-
-    def on_ask(self, ask: Ask, step: Step) -> None:
-        """The originator answers at once; others wait for their turn."""
-        merge = merge_of(step.facts)
-        asker = merge.heading.places[ask.transmitter]
-        merge.hear_aru(asker, ask.aru)
-        numbers: list[tuple[int, int]] = []
-        for wish in ask.wishes:
-            if wish.originator != merge.me:
-                self.repair.asked(asker, wish, merge, step.now)
-            elif wish.last:
-                numbers += [(merge.me, number) for number in self.repair.unanswered(wish, step.now)]
-            else:
-                self.voice.is_due = True
-        step.facts.stats.packets_requested += len(numbers)
-        self._answer(Answers(numbers, []), step)
 
     def on_data(self, fresh: list[PacketRun], step: Step) -> State:
         return self  # what recovery exchanged, sent again for somebody who has not installed yet
@@ -199,8 +155,9 @@ class Direct(Working):
         if len(merge.streams) > 1:
             self._give_up(merge, step)
             merge.advance(deliveries)
-            self._speak(merge, step)
-            self.repair.review(merge, step.now)
+            if self._speak(merge, step):
+                merge.advance(deliveries)
+            self.repair.review(merge, self._awaited(merge, facts), step.now)
             self._arm(facts)
         else:
             merge.advance(deliveries)
@@ -208,9 +165,16 @@ class Direct(Working):
         merge.discard()
         return self.leave_if_done(step)
 
+    def _awaited(self, merge: Merge, facts: Facts) -> Place:
+        """Return a place up to which others have to say that they know everything: a safe packet waits for it, or the
+        first packet of this process, behind which there is no room for more."""
+        first = merge.streams[merge.me].first_held if self.is_held and facts.outbox else 0
+        return max(merge.asked_safe, min(first, merge.aru))
+
     def _send(self, step: Step) -> None:
         facts = step.facts
         merge, outbox = merge_of(facts), facts.outbox
+        self.is_held = False
         if not outbox:
             return
         if facts.is_behind or somebody_is_behind(merge):
@@ -222,6 +186,7 @@ class Direct(Working):
             allowed = burst_left(merge, facts.config.window, facts.config.backlog_max, outbox.packets())
             place = merge.next_place()
             if not allowed or place > merge.limit:
+                self.is_held = not allowed
                 self.occurred(Occurrence.HELD_BY_REACH if allowed else Occurrence.HELD_BY_WINDOW, step)
                 break
             room = merge.line.at(place).slot_end(place) - place + 1
@@ -248,55 +213,6 @@ class Direct(Working):
             self.occurred(Occurrence.PLACES_RESTS, step)
         return build_runs(merge.heading, loads, facts.me, place, merge.aru, merge.streams[merge.me].last + 1)
 
-    def _give_up(self, merge: Merge, step: Step) -> None:
-        """Places that others wait for are given up at once; some ahead, as long as nothing waits here."""
-        newest, frontier, highest = merge.line.newest, merge.next_place(), merge.highest
-        beyond = 0 if step.facts.outbox else newest.beyond(merge.me)
-        if frontier <= highest:
-            if self.voice.may_be_urgent(step.now):
-                self.occurred(Occurrence.PLACES_URGENT, step)
-                merge.give_up(highest + 1 + beyond)
-                self.voice.is_due = True
-        elif beyond and frontier - highest < newest.ahead // 2:
-            self.occurred(Occurrence.PLACES_AHEAD, step)
-            merge.give_up(highest + 1 + beyond)
-            self.voice.is_due = True
-
-    def _speak(self, merge: Merge, step: Step) -> None:
-        voice, now = self.voice, step.now
-        voice.look(merge, now)
-        if merge.is_moved:
-            merge.is_moved, voice.is_due = False, True
-            self.own.stats.distributions += 1
-            newest, ring = merge.line.newest, step.facts.installed
-            step.note(Distributed(ring.id, newest.number, newest.base, ring.members[newest.keeper], newest.weights))
-            self.occurred(Occurrence.DISTRIBUTION_ADOPTED, step)
-        if len(merge.streams) < self.own.config.gather_acks:
-            voice.is_due = voice.is_due or voice.owes_acknowledgement(merge)
-        elif not merge.line.newest.ranks[merge.me]:
-            voice.is_due = voice.is_due or voice.owes_stable(merge)
-        elif not voice.is_due and voice.owes_acknowledgement(merge):
-            self.occurred(Occurrence.ACKS_GATHERED, step)
-            busiest = step.facts.installed.members[merge.line.newest.ranks.index(0)]
-            step.effects.append(SendTo(busiest, self._next_mark(merge, step)))
-            voice.gathered(merge, now)
-        if voice.is_due:
-            packet = self._next_mark(merge, step)
-            step.effects.append(Broadcast([(packet, len(packet))]))
-            voice.said(merge, now, is_behind=step.facts.is_behind)
-            self.own.stats.marks += 1
-            if step.facts.verbose:
-                told = voice.tick, merge.known(merge.me), merge.aru, merge.safe, voice.waiting
-                step.note(Marked(step.facts.installed.id, *told))
-
-    def _next_mark(self, merge: Merge, step: Step) -> bytes:
-        facts = step.facts
-        mark = self.voice.mark(merge, facts.outbox.packets(), is_behind=facts.is_behind)
-        if (trips := self.office.trips) is not None:
-            mark = mark._replace(echo=trips.echo(step.now))
-            trips.said(mark.tick, step.now)
-        return encode_mark(self.mark_heading, facts.me, mark)
-
     def _arm(self, facts: Facts) -> None:
         timers, due = facts.timers, self.repair.deadline()
         timers.arm(Timer.MARK, self.voice.deadline())
@@ -307,45 +223,12 @@ class Direct(Working):
 
     # Repair
 
-    def _ask(self, wishes: list[Wish], step: Step) -> None:
-        if not wishes:
-            return
-        facts = step.facts
-        self.own.stats.asks += 1
-        for wish in wishes:
-            self.occurred(Occurrence.PACKET_ASKED if wish.last else Occurrence.MARK_ASKED, step)
-        packet = encode_ask(self.ask_heading, facts.me, merge_of(facts).aru, wishes)
-        step.effects.append(Broadcast([(packet, len(packet))]))
-
-    def _answer(self, answers: Answers, step: Step) -> None:
-        facts = step.facts
-        merge = merge_of(facts)
-        bursts: list[Burst] = []
-        for originator, number in answers.packets:
-            packet = merge.streams[originator].packet(number)
-            if packet is not None:
-                self.repair.answered(originator, number, 1, step.now, is_third=originator != merge.me)
-                bursts.append((retransmitted(packet, facts.me), len(packet)))
-                if originator != merge.me:
-                    self.own.stats.answers += 1
-                    self.occurred(Occurrence.THIRD_ANSWERED, step)
-        if bursts:
-            facts.stats.packets_retransmitted += len(bursts)
-            step.effects.append(Broadcast(bursts))
-        for originator in answers.marks:
-            mark = merge.streams[originator].mark
-            if mark is not None:
-                self.own.stats.relayed += 1
-                self.occurred(Occurrence.MARK_RELAYED, step)
-                packet = encode_mark(self.mark_heading, facts.me, mark)
-                step.effects.append(Broadcast([(packet, len(packet))]))
-
     # Who is here
 
     def _look_around(self, step: Step) -> State:
         """Whoever was not heard for long is gone, unless others vouch for it; who does not receive is expelled."""
         facts, config, merge = step.facts, step.facts.config, merge_of(step.facts)
-        step.arm(Timer.SILENCE, config.token_loss_ns // LOOKS_PER_LOSS)
+        facts.timers.arm(Timer.SILENCE, self.watch.due(step.now, config.token_loss_ns))
         if self.watch.silent(step.now, config.token_loss_ns):
             return gather.Gather.leave_ring(self, ChangeReason.SILENT, step)
         doubted = self.watch.silent(step.now, config.token_loss_ns // 2)
@@ -392,9 +275,3 @@ class Direct(Working):
         merge = merge_of(facts)
         mine = merge.streams[merge.me].place
         return merge.safe < mine or merge.delivered < mine
-
-    def occurred(self, what: Occurrence, step: Step) -> None:
-        """Note what happens often once in a configuration."""
-        if what not in self.noted:
-            self.noted.add(what)
-            step.occurred(what)

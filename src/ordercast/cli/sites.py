@@ -1,0 +1,191 @@
+"""`ordercast sites`: several sites as one of their daemons sees them, and in sentences what delivery waits for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from ordercast.cli.event_text import listed
+from ordercast.cli.short_commands import short_for
+from ordercast.cli.status import fetch, place_from
+from ordercast.cli.tables import new_table
+from ordercast.cli.terminal import output, write_json
+from ordercast.daemon.config.file import STATUS_PORT
+from ordercast.daemon.config.node import LOOPBACK
+from ordercast.daemon.config.plan import host_and_port
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import MILLISECOND
+from ordercast.model.quantities import size_text
+from ordercast.order.sites.promised import ENGINE
+
+EXAMPLE = "Example: ordercast sites :4791"
+EXPLAIN = "Example: ordercast sites explain 10.0.0.1:4790"
+TOLD = ("at", "me", "engine", "configuration", ENGINE)  # of a status
+
+Place = Annotated[
+    str,
+    typer.Argument(
+        metavar="[ADDRESS]",
+        help="Where a daemon serves its status (HOST, HOST:PORT or :PORT), or a file that --json has written.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+HERE = host_and_port(LOOPBACK, STATUS_PORT)
+Document = dict[str, Any]
+
+app = typer.Typer(cls=short_for("show", is_bare=True), help="Several sites.", epilog=EXAMPLE)
+
+
+@app.callback()
+def sites() -> None:
+    """Several sites: who is in the view, the links between them, what delivery waits for.
+
+    `ordercast sites ADDRESS` is short for `ordercast sites show ADDRESS`.
+    """
+
+
+@app.command(epilog=EXAMPLE)
+def show(
+    address: Place = HERE,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="SITE", help="Show how what this site sends spreads, too.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Show the sites of the view, their members and representatives, and the links of this daemon.
+
+    Links are those of the daemon that speaks for its site. Exit status 1 when messages do not flow there.
+    """
+    status = _status(address)
+    section = status[ENGINE]
+    if source is not None and source not in section["trees"]:
+        raise UsageError(f"{source!r} is no site of the view: there are {listed(list(section['trees']))}")
+    if as_json:
+        write_json({key: status[key] for key in TOLD if key in status})
+    else:
+        console = output()
+        for part in _page(status, section, source):
+            console.print(part, soft_wrap=isinstance(part, Text))
+    return 0 if status["configuration"]["is_ready"] else 1
+
+
+@app.command(epilog=EXPLAIN)
+def explain(address: Place = HERE, as_json: Json = False) -> int:
+    """Say in sentences what a message waits for now, which sites and links are missing, and what to do about it."""
+    sentences = list(explained(_status(address)[ENGINE]))
+    if as_json:
+        write_json({"sentences": sentences})
+        return 0
+    console = output()
+    for sentence in sentences:
+        console.print(Text(sentence), soft_wrap=True)
+    return 0
+
+
+def explained(section: Document) -> Iterator[str]:
+    """Return what delivery waits for now, the most pressing first."""
+    if section["attempt"] is not None:
+        missing = listed(section["attempt"]) if section["attempt"] else "nobody any more"
+        yield f"A new view is attempted, and messages wait for it: it lacks the word of {missing}."
+    yield _waiting(section["waiting"])
+    for site in section["sites"]:
+        if site["is_behind"]:
+            yield f"Nobody sends, for an application in {site['name']} does not take its deliveries."
+    in_view = {site["name"] for site in section["sites"]}
+    for site, why in section["failed"].items():
+        if site not in in_view:
+            yield f"{site} is not in the view; the last link to it failed: {why}."
+    for link in section["links"]:
+        if link["queue_size"]:
+            yield f"{size_text(link['queue_size'])} wait for the link to {link['site']}: it carries less than is sent."
+    if not section["is_representative"]:
+        yield f"{section['representative']} speaks for {section['site']}: ask it for the links."
+
+
+def _waiting(waiting: Document | None) -> str:
+    if waiting is None:
+        return "Nothing waits: everything that is known here has been delivered."
+    what = f"{'A safe' if waiting['is_safe'] else 'A'} message of {waiting['sender']} in {waiting['site']}"
+    if not waiting["sites"]:
+        return f"{what} is next, and is delivered now."
+    need = "have it, or promise that nothing comes before it" if waiting["is_safe"] else "promise nothing before it"
+    return f"{what} is next, and waits until {listed(waiting['sites'])} {need}."
+
+
+# What a daemon says
+
+
+def _status(address: str) -> Document:
+    """Return the status of a daemon of several sites, from a file if there is one of that name."""
+    status = _read(Path(address)) if Path(address).is_file() else fetch(*place_from(address))
+    if status.get("engine") != ENGINE or ENGINE not in status:
+        raise UsageError(
+            f"the node at {address} runs the engine {status.get('engine')!r}, which has no sites: see "
+            "`ordercast status`"
+        )
+    return status
+
+
+def _read(path: Path) -> Document:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read as JSON: {error}") from error
+    if not isinstance(document, dict) or "configuration" not in document:
+        raise UsageError(f"{path} is no status: write one with `ordercast sites --json`")
+    return document
+
+
+def _page(status: Document, section: Document, source: str | None) -> Iterator[RenderableType]:
+    rings = "1 ring" if len(section["sites"]) == 1 else f"{len(section['sites'])} rings"
+    speaks = "which speaks for it" if section["is_representative"] else f"for which {section['representative']} speaks"
+    yield Text(f"{rings}, as {status['me']['name']} of {section['site']} sees them, {speaks}", "bold")
+    yield _sites_table(section)
+    if section["links"]:
+        yield _links_table(section)
+    yield Text(_waiting(section["waiting"]))
+    if source is not None:
+        yield Text(f"What {source} sends:", "bold")
+        yield from (Text(f"  {site} gets it from {parent}") for site, parent in section["trees"][source].items())
+
+
+def _sites_table(section: Document) -> RenderableType:
+    numbers = ("line", "everybody has", "waiting")
+    table = new_table("site", "representative", "members", *numbers, "", right=numbers)
+    late = section["waiting"]["sites"] if section["waiting"] else ()
+    for site in section["sites"]:
+        note = "its application is behind" if site["is_behind"] else "(all wait for it)" if site["name"] in late else ""
+        table.add_row(
+            Text(site["name"], "bold" if site["is_own"] else ""),
+            site["representative"],
+            " ".join(site["members"]),
+            f"{site['line']:,}",
+            f"{site['aru']:,}",
+            f"{site['undelivered']:,}",
+            note,
+        )
+    return table
+
+
+def _links_table(section: Document) -> RenderableType:
+    numbers = ("round trip", "loss", "rate", "queue", "under way")
+    table = new_table("link to", "node", "state", *numbers, "failed last", right=numbers)
+    for link in section["links"]:
+        table.add_row(
+            link["site"],
+            link["peer"],
+            Text(link["state"], "" if link["state"] == "up" else "yellow"),
+            f"{link['round_trip_ns'] / MILLISECOND:.1f} ms" if link["round_trip_ns"] else "?",
+            f"{link['loss']:.1%}",
+            f"{link['rate'] / 1e6:.1f} Mbit/s" if link["rate"] else "free",
+            size_text(link["queue_size"]),
+            f"{link['under_way']:,}",
+            link["failed_last"] or "",
+        )
+    return table

@@ -1,0 +1,168 @@
+"""The tape: what an entry does, depending on where in the ring's life it lies; and routes anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from ordercast.model.ids import ConfigurationId, Instant, ProcessId
+from ordercast.model.service import Service
+from ordercast.order.links.link import Link, Tags
+from ordercast.order.sites import spreading
+from ordercast.order.sites.codec import decode, encode
+from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.frames import (
+    DataEntry,
+    ProposeFrame,
+    ReadyFrame,
+    RoutesFrame,
+    SpreadFrame,
+    StateFrame,
+    UnitFrame,
+    UpdateFrame,
+)
+from ordercast.order.sites.neighbours import Neighbour, Neighbours
+from ordercast.order.sites.order import WideOrder
+from ordercast.order.sites.outbox import WideOutbox
+from ordercast.order.sites.spreading import Spreading
+from ordercast.order.sites.states import REGULAR
+from ordercast.order.sites.storage import WideStorage
+from ordercast.order.sites.tape import EVERYBODY, Tape, Where
+from ordercast.order.sites.units import SessionRun, UnitBody
+from ordercast.order.sites.views import SiteEdge, WideProposal, WideView
+
+from .test_order import FRAGMENTS, VIEW, A, B, C, passed, unit
+
+T0 = Instant(0)
+BODY = UnitBody((SessionRun(0, 1, 1, Service.AGREED),), (b"x",))
+EDGE = (SiteEdge(0, 1, 1, 1, (1, 1)), SiteEdge(0, 2, 1, 1, (1, 1)), SiteEdge(1, 2, 1, 1, (1, 1)))
+
+
+def alone() -> Tape:
+    """Return the tape of A, in a view of its own."""
+    storage = WideStorage(1)
+    storage.start({})
+    tape = Tape(A, 0, WideOutbox(1000), storage)
+    tape.begin(FRAGMENTS[0], 4)
+    return tape
+
+
+def proposal(seq: int) -> WideProposal:
+    return WideProposal(ConfigurationId(seq, A), FRAGMENTS[:1], ())
+
+
+def test_lines_move_in_the_transitional_configuration_up_to_its_first_gap() -> None:
+    tape = alone()
+    entry = encode(DataEntry(tape.view.digest, BODY))
+    tape.take(entry, B, 1, 300, Where.TRANSITIONAL)
+    assert tape.order.own.line == 301
+    tape.take(entry, B, 3, 400, Where.BEYOND)
+    assert tape.order.own.line == 301 and set(tape.order.own.units) == {300, 400}
+
+
+def test_commits_end_with_an_installation() -> None:
+    tape = alone()
+    tape.order.commits |= {B}
+    tape.take(encode(ProposeFrame(proposal(8))), A, 1, 300, Where.REGULAR)
+    for seq in (2, 3):
+        (said,), tape.entries = tape.entries, []
+        tape.take(said, A, seq, 300 + seq, Where.REGULAR)
+        tape.go_on(T0)
+        tape.storage._confirmed = 8
+        tape.go_on(T0)
+    assert tape.state == REGULAR and tape.view.id.seq == 8
+    assert tape.order.commits == {A}
+
+
+def test_commits_are_kept_of_those_who_do_not_come_along() -> None:
+    tape = alone()
+    tape.order.commits |= {B}
+    tape.take(encode(ProposeFrame(proposal(8))), A, 1, 300, Where.REGULAR)
+    (said,) = tape.entries
+    tape.take(said, A, 2, 301, Where.REGULAR)
+    assert tape.attempt is not None and tape.attempt.plan is not None
+    assert tape.attempt.plan.companions == (A,) and tape.attempt.plan.commits == {A, B}
+
+
+def test_a_state_counts_for_its_own_attempt_alone() -> None:
+    tape = alone()
+    tape.take(encode(ProposeFrame(proposal(8))), A, 1, 300, Where.REGULAR)
+    (said,) = tape.entries
+    spread = decode(said)
+    assert isinstance(spread, SpreadFrame)
+    state = decode(spread.frame)
+    assert isinstance(state, StateFrame) and tape.attempt is not None
+    earlier = ConfigurationId(4, A)
+    stale = SpreadFrame(earlier, 0, EVERYBODY, encode(state._replace(attempt=earlier)))
+    tape.take(encode(stale), A, 2, 301, Where.REGULAR)
+    tape.take(encode(spread._replace(frame=encode(ReadyFrame(earlier, A)))), A, 3, 302, Where.REGULAR)
+    assert tape.attempt is not None and not tape.attempt.states and not tape.attempt.ready
+
+
+def test_of_two_updates_the_later_one_says_who_is_behind() -> None:
+    tape = alone()
+    tape._order = WideOrder(VIEW, A)
+    for line, is_behind in ((50, False), (40, True)):
+        tape.take(encode(UpdateFrame(VIEW.digest, 1, 0, line, 0, is_behind)), A, line, line, Where.REGULAR)
+    assert not tape.behind
+
+
+def test_nothing_is_delivered_after_begin() -> None:
+    order = WideOrder(VIEW, A)
+    order.take(unit(1, 50, 0, 1))
+    order.is_held = True
+    order.promise(2, 0, 60, 0)
+    order.tape_at(2, 60)
+    assert passed(order) == []
+
+
+def spreading_at(me: ProcessId, edges: tuple[SiteEdge, ...]) -> tuple[Spreading, dict[ProcessId, Link]]:
+    """Return how frames spread from one of three representatives, and its links to the others."""
+    view = WideView(VIEW.id, WideProposal(VIEW.proposal.id, FRAGMENTS, edges), 0)
+    neighbours = Neighbours(me, 0, [], SitesConfig(), bytes(8))
+    links = {}
+    for peer in {A, B, C} - {me}:
+        links[peer] = Link(SitesConfig().links, bytes(8), me, peer, Tags(1, 1), T0)
+        neighbours._known[peer] = Neighbour(1, 1, link=links[peer], is_up=True)
+    made = Spreading(neighbours, Counter())
+    made.begin(WideOrder(view, me))
+    return made, links
+
+
+def test_everybody_has_the_same_trees() -> None:
+    assert len({spreading_at(one, EDGE)[0].trees for one in (A, B, C)}) == 1
+    square = tuple(SiteEdge(low, high, 1, 1, (1, 1)) for low, high in ((0, 1), (0, 2), (1, 3), (2, 3)))
+    assert len({vars(spreading)["trees_of"](4, square) for _ in range(3)}) == 1
+
+
+def frame(stamp: int, previous: int) -> UnitFrame:
+    return UnitFrame(VIEW.digest, 0, 0, stamp, previous, 0, BODY)
+
+
+def test_who_has_a_new_parent_tells_it_what_is_here_and_gets_the_rest() -> None:
+    child, _ = spreading_at(C, EDGE)
+    parent, links = spreading_at(B, EDGE)
+    for stamp, previous in ((300, 0), (400, 300), (500, 400)):
+        parent.spread(frame(stamp, previous), encode(frame(stamp, previous)))
+    update = UpdateFrame(VIEW.digest, 0, 500, 600, 0, False)
+    parent.spread(update, encode(update))
+    child.spread(frame(400, 300), encode(frame(400, 300)))  # the link to A failed before the others came
+    assert links[C].waiting == 0
+    routes = RoutesFrame(VIEW.digest, 1, (EDGE[0], EDGE[2]))
+    ((target, vector),) = child.take_routes(routes)
+    assert target == B and [(had.rank, had.through, had.beyond) for had in vector.had] == [(0, 0, (400,))]
+    parent.take_vector(C, vector)
+    assert links[C].waiting == 0  # the epoch has not come here
+    assert parent.take_routes(routes) == []
+    wanted = [encode(one) for one in (frame(300, 0), frame(500, 400), update)]
+    assert links[C].withdraw() == wanted
+    assert child.take_routes(routes) == [], "it is no news any more"
+
+
+@pytest.mark.parametrize("stamp", [300, 500])
+def test_what_came_before_is_a_copy(stamp: int) -> None:
+    made, _ = spreading_at(C, EDGE)
+    assert not made.is_copy(frame(stamp, 0))
+    made.spread(frame(stamp, 0), encode(frame(stamp, 0)))
+    assert made.is_copy(frame(stamp, 0))
