@@ -64,6 +64,7 @@ def slowed(folder: Path, seconds: float, size: int, watched_s: float = WATCHED_S
         cluster.read(slow, False)
         cluster.wait_for_report(near, lambda report: bool(report["holds"]), "somebody asks all to stop")
         stopped = speed(cluster, near, seconds)
+        cluster.wait_for_report(near, lambda report: is_named(slow, report["explained"]), "the slow one is named")
         reports = {host: cluster.report(host) for host in hosts}
         cluster.read(slow, True)
         after = [speed(cluster, near, watched_s) for _ in range(2)]
@@ -75,10 +76,14 @@ def slowed(folder: Path, seconds: float, size: int, watched_s: float = WATCHED_S
             after,
             max(reports[host]["resident_mib"] - memory[host] for host in hosts),
             explained,
-            any(f"n{slow.number} " in sentence and "the application is behind" in sentence for sentence in explained),
+            is_named(slow, explained),
             sum(report["occurred"].get(Occurrence.NETWORK_HELD.value, 0) for report in reports.values()),
             cluster.verdict().outcome.name,
         )
+
+
+def is_named(slow: Host, explained: list[str]) -> bool:
+    return any(f"n{slow.number} " in sentence and "the application is behind" in sentence for sentence in explained)
 
 
 def speed(cluster: LiveCluster, host: Host, seconds: float) -> float:
