@@ -14,11 +14,12 @@ from rich.text import Text
 from ordercast.checker import Outcome
 from ordercast.cli.documents import recording_document
 from ordercast.cli.drawing import closing_line, draw_timeline, draw_witnesses, process_table, verdict_table
-from ordercast.cli.engine_option import EngineName, Topology
+from ordercast.cli.engine_option import EngineName
 from ordercast.cli.quantities import chance_from, delays_from, duration_from, range_from, size_from
 from ordercast.cli.recording import Recording, record, run_info
 from ordercast.cli.swarm import kind_from
 from ordercast.cli.terminal import Meter, output, write_json
+from ordercast.cli.topology_option import Topology
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND
 from ordercast.model.service import Service

@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.text import Text
 
 from ordercast.cli.drawing import coverage_table
-from ordercast.cli.engine_option import EngineName, Topology
+from ordercast.cli.engine_option import EngineName
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.recording import record, run_info
 from ordercast.cli.terminal import INTERRUPTED, Meter, complain, output, write_json
+from ordercast.cli.topology_option import Topology
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT
 from ordercast.sim.options import SimOptions

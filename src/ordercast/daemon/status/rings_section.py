@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.status.counters import Counters
 from ordercast.model.ids import SECOND, ConfigurationId, Instant, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.order.engine import ObservedEngine
-from ordercast.order.gateways.node import GatewayNode
-from ordercast.order.gateways.observed import NetworkSnapshot
-from ordercast.order.gateways.watch import SILENT_NS
 from ordercast.order.membership.stats import RingStats
 from ordercast.order.ring.config import RingConfig
+
+if TYPE_CHECKING:  # what an engine's section needs of it is imported by then: daemons of other engines start without it
+    from ordercast.order.gateways.node import GatewayNode
+    from ordercast.order.gateways.observed import NetworkSnapshot
 
 SILENCE_NS = 10 * SECOND
 
@@ -142,6 +143,8 @@ class RingsSection:
         return fronts
 
     def warnings(self, members: int) -> Iterator[str]:
+        from ordercast.order.gateways.watch import SILENT_NS
+
         waiting = self.waiting
         if waiting is not None and waiting.for_ns >= SILENT_NS:
             missing = waiting.rings or waiting.processes
@@ -162,6 +165,8 @@ class RingsSection:
 
 
 def rings_section(node: SectionSource) -> RingsSection:
+    from ordercast.order.gateways.node import GatewayNode
+
     engine = node.engine
     assert isinstance(engine, GatewayNode)
     seen, own = engine.snapshot(), tuple(_attachments(node, engine))

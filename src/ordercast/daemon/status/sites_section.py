@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ordercast.daemon.status.rings_section import SectionSource, TokenStatus
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.notes import Occurrence
-from ordercast.order.sites.node import SitesNode
-from ordercast.order.sites.observed import LinkSeen, SitesSeen
+
+if TYPE_CHECKING:
+    from ordercast.order.sites.node import SitesNode
+    from ordercast.order.sites.observed import LinkSeen, SitesSeen
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class SitesSection:
 
 
 def sites_section(node: SectionSource) -> SitesSection:
+    from ordercast.order.sites.node import SitesNode
+
     engine = node.engine
     assert isinstance(engine, SitesNode)
     return _Told(node, engine, engine.observed()).section(node.now())

@@ -10,7 +10,6 @@ from typing import Any
 
 from ordercast.daemon.status.rings_section import SectionSource
 from ordercast.model.ids import SECOND
-from ordercast.order.adaptive.node import AdaptiveNode
 
 BLOCKED_NS = SECOND  # a member for which packets wait so long is worth a warning
 
@@ -63,6 +62,8 @@ class SlotsSection:
 
 
 def slots_section(node: SectionSource) -> SlotsSection:
+    from ordercast.order.adaptive.node import AdaptiveNode
+
     engine = node.engine
     assert isinstance(engine, AdaptiveNode)
     seen, stats, now = engine.observed(), engine.adaptive_stats, node.now()
