@@ -14,11 +14,19 @@ NEVER = {"Of", "That", "Those", "Or"}
 
 
 def _docstrings(file: Path) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in _statements(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
-            text = ast.get_docstring(node)
+            text = ast.get_docstring(node, clean=False)
             if text:
                 yield f"{file.relative_to(SOURCE)} {getattr(node, 'name', '')}", " ".join(text.split())
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and all statements below it; no expression has a docstring, and most nodes are expressions."""
+    yield node
+    for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for child in getattr(node, part, ()):
+            yield from _statements(child)
 
 
 def _first_words(text: str) -> list[str]:

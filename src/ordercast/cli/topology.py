@@ -22,7 +22,7 @@ from ordercast.daemon.config.file import STATUS_PORT
 from ordercast.daemon.config.node import LOOPBACK
 from ordercast.daemon.config.plan import host_and_port
 from ordercast.model.errors import UsageError
-from ordercast.order.gateways.node import ENGINE
+from ordercast.order.gateways.promised import ENGINE
 
 EXAMPLE = "Example: ordercast topology :4791"
 EXPLAIN = "Example: ordercast topology explain 10.0.0.1:4790"

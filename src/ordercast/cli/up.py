@@ -26,7 +26,7 @@ from ordercast.daemon.config.file import STATUS_PORT
 from ordercast.daemon.config.node import LOCAL_NODES_MAX, PORT
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT, live_entry_of
-from ordercast.order.gateways.node import ENGINE as GATEWAYS
+from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.order.sites.promised import ENGINE as SITES
 
 EXAMPLE = "Example: ordercast up -n 5"

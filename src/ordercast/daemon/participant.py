@@ -46,8 +46,7 @@ from ordercast.order.catalogue import live_entry_of
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.setup import Domain
-from ordercast.order.sites.neighbours import WIDE
-from ordercast.order.sites.promised import SITE
+from ordercast.order.sites.promised import SITE, WIDE
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.records import (
     STAMP_SIZE,

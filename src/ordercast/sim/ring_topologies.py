@@ -11,7 +11,7 @@ from enum import Enum
 from random import Random
 
 from ordercast.model.errors import UsageError
-from ordercast.order.gateways.node import ENGINE as GATEWAYS
+from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.sim.options import SimOptions
 from ordercast.sim.topology import SEGMENTS_MAX, Attachments
 from ordercast.wire.head import cluster_id_from

@@ -23,7 +23,7 @@ from ordercast.model.notes import Distributed, Moved, NetworkTurned, Occurred, T
 from ordercast.networks.assembly import assembled
 from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
-from ordercast.order.gateways.node import ENGINE as GATEWAYS
+from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.order.membership.states.moves import GATHER
 from ordercast.order.setup import Domain
 from ordercast.order.sites.states import EXCHANGE

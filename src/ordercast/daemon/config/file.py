@@ -47,7 +47,7 @@ from ordercast.model.errors import UsageError
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import DEFAULT, ENGINES
 from ordercast.order.gateways.config import GatewaysConfig
-from ordercast.order.gateways.node import ENGINE as GATEWAYS
+from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites.promised import ENGINE as WIDE
 

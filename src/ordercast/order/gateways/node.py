@@ -47,15 +47,13 @@ from ordercast.order.gateways.observed import NetworkSnapshot, snapshot_of
 from ordercast.order.gateways.own_rings import OwnRings
 from ordercast.order.gateways.packets import control_freight
 from ordercast.order.gateways.passing import PassingUp
-from ordercast.order.gateways.promised import PROMISED, SERVICES
+from ordercast.order.gateways.promised import ENGINE, PROMISED, SERVICES
 from ordercast.order.gateways.view_number import ViewNumber
 from ordercast.order.gateways.watch import NetworkWatch
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.two_queues import CONTROL_SENDER
 from ordercast.order.setup import Domain
 from ordercast.order.stamped.lanes import StampedRun
-
-ENGINE = "gateways"
 
 
 class GatewayNode(OwnRings):

@@ -8,6 +8,8 @@ from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promise
 from ordercast.order.ring import promised as ring
 
+ENGINE = "gateways"
+
 # The transitional set of a merge may be too small, never too large; who may send how much is a matter of each ring.
 PROMISED = ring.PROMISED - {Promise.TRANSITIONAL_SETS, Promise.FAIRNESS}
 SERVICES = ring.SERVICES

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 from ordercast.model.effects import Effect, Endpoint, Unicast
 from ordercast.model.errors import WireError
-from ordercast.model.ids import MILLISECOND, Attachment, Instant, NodeId, ProcessId, incarnation_of, node_of
+from ordercast.model.ids import MILLISECOND, Instant, NodeId, ProcessId, incarnation_of, node_of
 from ordercast.order.links.link import Link, LinkFailure, Tags
 from ordercast.order.links.rate import regulator_from
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import RecordLink
 from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, encode_greeting
 from ordercast.order.sites.observed import LinkSeen
+from ordercast.order.sites.promised import WIDE
 from ordercast.wire.head import kind_of, transmitter_of
 
 WHY_MAX = 256  # failures that are remembered
-WIDE = Attachment(1)  # the attachment of links; the ring of the site has the first
 TAG_BITS = 32  # of a tag: which link of a life it is of; the life stands above them
 TAG_MAX = (1 << 64) - 1
 

@@ -39,10 +39,10 @@ from ordercast.order.sites.codec import UNIT_HEAD_SIZE, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.feed import RingFeed
 from ordercast.order.sites.frames import BehindFrame
-from ordercast.order.sites.neighbours import WIDE, Neighbours
+from ordercast.order.sites.neighbours import Neighbours
 from ordercast.order.sites.observed import SitesSeen, sites_seen
 from ordercast.order.sites.outbox import WideOutbox, queued_from
-from ordercast.order.sites.promised import EARLY, ENGINE, PROMISED, SERVICES, SITE
+from ordercast.order.sites.promised import EARLY, ENGINE, PROMISED, SERVICES, SITE, WIDE
 from ordercast.order.sites.speaker import Speaker
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage

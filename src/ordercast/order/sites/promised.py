@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ordercast.model.configuration import ChangeReason
+from ordercast.model.ids import Attachment
 from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
@@ -11,6 +12,7 @@ from ordercast.order.ring import promised as ring
 from ordercast.order.sites.states import MOVES as WIDE_MOVES
 
 ENGINE = "sites"
+WIDE = Attachment(1)  # the attachment of links; the ring of the site has the first
 SITE = "site"  # begins the keys in stable storage that are the ring's
 
 # Who may send how much is a matter of each site's ring.

@@ -25,7 +25,8 @@ from ordercast.order.sites.frames import (
     UpdateFrame,
     VectorFrame,
 )
-from ordercast.order.sites.neighbours import WIDE, Neighbours
+from ordercast.order.sites.neighbours import Neighbours
+from ordercast.order.sites.promised import WIDE
 from ordercast.order.sites.routes import SourceTree, children, reaches, trees_of
 from ordercast.order.sites.spreading import Spreading
 from ordercast.order.sites.states import REGULAR
