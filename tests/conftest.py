@@ -4,7 +4,9 @@ which tests run."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +67,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests live to the end, and runs of the simulator make a lot that is not garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
 def _name_group(item: pytest.Item, group: str) -> None:
     """Make the group the end of a test's id, where xdist looks for it. From pytest 9.2 on ids are objects, and what
     xdist 3.8 sets is a field that nobody reads any more: every process would start a Java of its own."""
@@ -73,7 +82,12 @@ def _name_group(item: pytest.Item, group: str) -> None:
 
 
 def _folder(item: pytest.Item) -> str:
-    return item.path.relative_to(Path(__file__).parent).parts[0]
+    return _folder_of(item.path)
+
+
+@cache
+def _folder_of(file: Path) -> str:
+    return file.relative_to(Path(__file__).parent).parts[0]
 
 
 def _turn(item: pytest.Item) -> int:
