@@ -346,7 +346,7 @@ class TreeNode:
             yield note(Occurrence.TREE_MANAGER_LOST)
         transitional = transitional_of(old, along, following)
         yield from finished(exchange, transitional)
-        again, cut = course.source.start_over(exchange.own_held, is_ended=True)
+        again, cut = course.source.start_over(exchange.own_held, along)
         yield from course.placed()
         yield from counted({Occurrence.TREE_ORDERED_AGAIN: again, Occurrence.LARGE_SENT_AGAIN: cut})
         cut = course.delivering.begin(following.id)
@@ -362,7 +362,7 @@ class TreeNode:
         course = self._course_now
         assert exchange.plan is not None
         yield from finished(exchange, None)
-        again, cut = course.source.start_over(exchange.own_held, is_ended=False)
+        again, cut = course.source.start_over(exchange.own_held, None)
         yield from counted(
             {
                 Occurrence.TREE_RECONCILED: 1,
