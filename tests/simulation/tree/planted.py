@@ -153,7 +153,9 @@ def _reconciled_sent_again(patch: pytest.MonkeyPatch) -> None:
     """After a reconciliation everything is sent again that was not known to be ordered."""
     right = TreeSource.start_over
 
-    def start_over(self: TreeSource, held: set[tuple[int, int]], along: Collection[ProcessId] | None) -> tuple[int, int]:
+    def start_over(
+        self: TreeSource, held: set[tuple[int, int]], along: Collection[ProcessId] | None
+    ) -> tuple[int, int]:
         return right(self, set() if along is None else held, along)
 
     patch.setattr(TreeSource, "start_over", start_over)

@@ -2,8 +2,8 @@
 
     DATA      kind 1, birth 4, entry 8, channel number 4, rank: count 1, 4 each; then the cargo
     SOURCE    kind 1, birth 4, entry 8; then the cargo
-    cargo     originator 8, source number 8, epoch 4 (above all: again), sender 4, service 1, part 1, groups: count 1, 4 each;
-              messages: count 2, length 4 each; payloads
+    cargo     originator 8, source number 8, epoch 4 (first bit: sent again), sender 4, service 1, part 1,
+              groups: count 1, 4 each; messages: count 2, length 4 each; payloads
     CLOSE     kind 1, birth 4
     DONE      kind 1, birth 4, count 8       all blocks up to this one are held by the child and those below it
     SAFE      kind 1, birth 4, count 8       all blocks up to this one are stable

@@ -1,7 +1,7 @@
 """What processes of a tree say on the control stream, as values and as bytes. A kind byte comes first.
 
     EVERYWHERE  data
-    CROSS       epoch 4 (above all: again), names: count 1, each: length 1, letters; data
+    CROSS       epoch 4 (first bit: sent again), names: count 1, each: length 1, letters; data
     INTEREST    full 1, gained: count 2, names; lost: count 2, names
     OPEN        number 4, through 8, digest 8, closing: count 2, each: birth 4, root 8;
                 born: count 2, each: processes: count 2, each: process 8, parent 8 (0: none)
