@@ -316,7 +316,7 @@ class TreeSource:
     def start_over(self, held: set[tuple[int, int]], along: Collection[ProcessId] | None) -> tuple[int, int]:
         """Everything that somebody holds, by source number and birth, was delivered; the rest is sent again, in order.
         Return how many cargoes and how many large messages that are. `along`: who comes along, if the configuration
-        has ended. Of what was sent to others nobody here knows whether it was ordered."""
+        has ended. Nobody here knows whether others have ordered what was sent to them."""
         again: list[SourceWish] = []
         for sent in list(self.sent.values()):
             if sent.place is not None or (sent.wish.source, sent.offer.birth) in held:
