@@ -71,7 +71,7 @@ def visit(
     sent = seq - token.seq
 
     aru, aru_id = updated_aru(token, store.aru, seq, ring.me)
-    if is_attached and is_aru_forged(ring, token):
+    if is_aru_forged(ring, token):
         aru, aru_id = min(token.aru, memory.forwarded_aru), ring.me
     overdue = store.missing(memory.received_seq, config.requests_max) if store.aru < memory.received_seq else []
     requests = _requests(unanswered, overdue, config.requests_max)
