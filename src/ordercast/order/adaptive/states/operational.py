@@ -180,6 +180,8 @@ class Direct(Talking):
         if facts.is_behind or somebody_is_behind(merge):
             self.occurred(Occurrence.HELD_BY_APPLICATION, step)
             return
+        if self.repair.is_blocked(merge, step.now):
+            return  # messages that wait share packets later
         bursts: list[Burst] = []
         before, aru = merge.streams[merge.me].last, merge.aru
         while outbox:
