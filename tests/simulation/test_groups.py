@@ -18,6 +18,10 @@ def test_a_client_that_comes_back_does_not_take_a_view_of_its_earlier_stay_for_a
     assert simulate(hostile_group_options(555), 555).is_valid
 
 
+def test_a_frame_that_a_daemon_refuses_is_not_under_way() -> None:
+    assert simulate(hostile_group_options(842), 842).is_valid
+
+
 def test_snapshots_may_come_in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ordercast.groups.snapshot.PIECE_SIZE_MAX", 40)
     for seed in range(8):

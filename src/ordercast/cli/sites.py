@@ -143,9 +143,11 @@ def _read(path: Path) -> Document:
 
 
 def _page(status: Document, section: Document, source: str | None) -> Iterator[RenderableType]:
-    rings = "1 ring" if len(section["sites"]) == 1 else f"{len(section['sites'])} rings"
+    parts, sites = len(section["sites"]), len({site["name"] for site in section["sites"]})
+    seen = "1 site" if sites == 1 else f"{sites} sites"
+    seen += f" in {parts} parts" if parts > sites else ""
     speaks = "which speaks for it" if section["is_representative"] else f"for which {section['representative']} speaks"
-    yield Text(f"{rings}, as {status['me']['name']} of {section['site']} sees them, {speaks}", "bold")
+    yield Text(f"{seen}, as {status['me']['name']} of {section['site']} sees them, {speaks}", "bold")
     yield _sites_table(section)
     if section["links"]:
         yield _links_table(section)

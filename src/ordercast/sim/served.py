@@ -86,6 +86,8 @@ class Served:
             if kind == FrameKind.SEND:
                 self._station.witness.sends(self._id, len(body) + HEADER.size)
             outcome = self.desk.receive(kind, body)
+            if kind == FrameKind.SEND:
+                self._station.witness.admitted(self._id, len(body) + HEADER.size)
             if isinstance(outcome, Ending):
                 self._leave_with(outcome)
 

@@ -53,8 +53,11 @@ class SessionWitness:
 
     def sends(self, client: ClientId, size: int) -> None:
         """A frame with messages has come to the daemon."""
+        self._tracks[client].under_way.append(size)
+
+    def admitted(self, client: ClientId, size: int) -> None:
+        """The daemon has not refused the frame: there was credit for it, beside what was not submitted yet."""
         track = self._tracks[client]
-        track.under_way.append(size)
         track.largest = max(track.largest, size)
         if sum(track.under_way) > max(self._window, track.largest):
             what = f"{sum(track.under_way)} bytes are under way, where the window is {self._window}"

@@ -147,11 +147,13 @@ class Direct(Talking):
     # What an input leads to
 
     def settle(self, step: Step) -> State:
-        """Send, say and deliver what has become possible. What others wait for goes out before own deliveries."""
+        """Send, say and deliver what has become possible. What others wait for goes out before own deliveries, and the
+        rest after them."""
         facts = step.facts
         merge = merge_of(facts)
         self._send(step)
         deliveries: list[Effect] = []
+        sent, self.is_awaited = len(step.effects), False
         if len(merge.streams) > 1:
             self._give_up(merge, step)
             merge.advance(deliveries)
@@ -161,7 +163,8 @@ class Direct(Talking):
             self._arm(facts)
         else:
             merge.advance(deliveries)
-        step.effects += deliveries
+        delivers_at = len(step.effects) if self.is_awaited else sent
+        step.effects[delivers_at:delivers_at] = deliveries
         merge.discard()
         return self.leave_if_done(step)
 

@@ -42,6 +42,7 @@ class Talking(Working):
     office: Office
     mark_heading: Heading
     ask_heading: Heading
+    is_awaited: bool = field(default=False, kw_only=True)  # others wait for what this process says now
     noted: set[Occurrence] = field(default_factory=set, kw_only=True)  # what happened in this configuration already
 
     def on_ask(self, ask: Ask, step: Step) -> None:
@@ -76,6 +77,7 @@ class Talking(Working):
         self.occurred(Occurrence.PLACES_URGENT, step)
         merge.give_up(merge.highest + 1 + self._beyond(merge, step))
         self.voice.is_due, self.voice.waits_until = True, NEVER
+        self.is_awaited = True
 
     @staticmethod
     def _beyond(merge: Merge, step: Step) -> int:
@@ -114,6 +116,7 @@ class Talking(Working):
         tells all."""
         voice, teller, now = self.voice, merge.teller, step.now
         is_time, is_urgent = voice.ack_at <= now, voice.owes_acknowledgement(merge)
+        self.is_awaited = self.is_awaited or is_urgent
         if teller is None or teller == merge.me:
             owes = is_urgent if teller is None else voice.owes_stable(merge)
             voice.is_due = voice.is_due or is_time or owes
