@@ -115,8 +115,8 @@ def test_a_view_that_suits_one_sender_is_fair_when_all_send() -> None:
 
 def saturated(seed: int, options: SimOptions, **ring: int) -> Result:
     """Return a run with the engine's own times, in which all send all they can after one has sent for a while."""
-    times = {"packet_ns": 2 * MICROSECOND, "fault_time_ns": 300 * MILLISECOND, "settle_ns": 1000 * MILLISECOND}
-    options = replace(options, engine="adaptive", adaptive=AdaptiveConfig(), messages=0, saturation_size=1300, **times)
+    options = replace(options, engine="adaptive", adaptive=AdaptiveConfig(), messages=0, saturation_size=1300)
+    options = replace(options, packet_ns=2 * MICROSECOND, fault_time_ns=300 * MILLISECOND, settle_ns=1000 * MILLISECOND)
     options = replace(options, services=(Service.SAFE,), ring=replace(RingConfig(), **ring))  # type: ignore[arg-type]
     return simulate(options, seed, verbose=False)
 
