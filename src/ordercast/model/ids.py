@@ -71,7 +71,8 @@ class Position(NamedTuple):
 
     Each engine fills the four numbers in its own way; numbers may leave gaps. Above the engine a position is compared,
     stored and shown, never computed with, and says nothing of the configuration in which the message is delivered. A
-    configuration has a position too. Whether a later message has a greater position is a promise of the engine.
+    configuration has a position too. Whether a later message has a greater position is a promise of the engine. One
+    thing a position does say: whether its message `is_again` in the order.
 
     A ring: its own id, the seq of the packet that completes the message, the message's place in that packet. A regular
     configuration is at (ring, 0, 0), a transitional one at (ring that ends, last seq delivered in it, SLOT_MAX).
@@ -84,6 +85,7 @@ class Position(NamedTuple):
 
 POSITION_NUMBER_MAX = (1 << 63) - 1  # what a signed column holds
 SLOT_MAX = 0xFFFF
+AGAIN_SLOT = 0x4000  # in the slots of what is in the order again
 NO_POSITION = Position(NO_CONFIGURATION, 0, 0)
 
 
@@ -102,6 +104,12 @@ class Places(NamedTuple):
         origin, number, base, each, first = self
         index += first
         return Position(origin, number + index // each, base + index % each)
+
+    @property
+    def is_again(self) -> bool:
+        """Whether the source has sent these messages again, because it could not know whether they had a place in a
+        configuration that has ended: others, who were cut off, may have delivered them there."""
+        return bool(self.base & AGAIN_SLOT)
 
     def after(self, count: int) -> Places:
         """Return the places of the same row without so many messages at its beginning."""

@@ -145,7 +145,8 @@ def _sites(setup: Setup) -> ObservedEngine:
 def _tree(setup: Setup) -> ObservedEngine:
     from ordercast.order.layered import InnerRing
     from ordercast.order.ring.node import RingNode
-    from ordercast.order.tree.node import CONTROL, TreeNode
+    from ordercast.order.tree.facts import CONTROL
+    from ordercast.order.tree.node import TreeNode
 
     ring = RingNode(
         setup.node,

@@ -121,9 +121,9 @@ class Core(Facts):
         component.is_signalled = True
         return [self._changed(Reason.SIGNAL)] if was_live else []
 
-    def on_messages(self, sender: str, payloads: Iterable[bytes]) -> list[Effect]:
+    def on_messages(self, sender: str, payloads: Iterable[bytes], is_again: bool = False) -> list[Effect]:
         """Messages in a row from one sender to the group. What comes from one who is no member is counted and ignored,
-        and so are bytes that cannot be read."""
+        and so are bytes that cannot be read. `is_again`: their places say so."""
         effects: list[Effect] = []
         for payload in payloads:
             component = self._component
@@ -134,6 +134,8 @@ class Core(Facts):
                 continue
             try:
                 if is_command(payload):
+                    if is_again:
+                        self._came_again(payload)
                     self._on_command(component, Held(sender, payload), effects)
                 else:
                     self._on_message(component, sender, decode(payload), effects)
@@ -236,6 +238,11 @@ class Core(Facts):
         return effects
 
     # Messages
+
+    def _came_again(self, payload: bytes) -> None:
+        command = decode_command(payload)
+        if command.life == self.me.life:
+            self._requests.came_again(command.request)
 
     def _on_command(self, component: Component, held: Held, effects: list[Effect]) -> None:
         command = decode_command(held.payload)

@@ -184,11 +184,13 @@ class Desk:
     def on_transition(self, now: Instant, transition: Transition) -> list[DeskEffect]:
         return self._result(now, self.core.on_transition(transition))
 
-    def on_messages(self, now: Instant, sender: str, payloads: Iterable[bytes]) -> list[DeskEffect]:
+    def on_messages(
+        self, now: Instant, sender: str, payloads: Iterable[bytes], is_again: bool = False
+    ) -> list[DeskEffect]:
         effects: list[DeskEffect] = []
         machine = self._machine
         count, loads, status = machine.count, machine.loads, self.status
-        self._take(now, self.core.on_messages(sender, payloads), effects)
+        self._take(now, self.core.on_messages(sender, payloads, is_again), effects)
         if status is self.status and (count, loads) == (machine.count, machine.loads):
             return effects
         return self._settled(now, effects)

@@ -284,7 +284,7 @@ class Replica(Generic[FrontT]):
         self._do(self._desk.on_transition, transition)
 
     def on_messages(self, batch: Batch) -> None:
-        self._do(self._desk.on_messages, batch.sender, batch.data)
+        self._do(self._desk.on_messages, batch.sender, batch.data, batch.places.is_again)
 
     def on_lost(self, why: str) -> None:
         self._do(self._desk.lost, why)

@@ -17,7 +17,7 @@ from ordercast.replicated.wire import Command, encode_command
 class Request:
     data: bytes
     is_noop: bool
-    copies: int = 0  # how often it was sent
+    copies: int = 0  # how often it was sent, by this replica or on its way
     is_underway: bool = False  # sent since this view's STATE: it is still to come
 
 
@@ -49,6 +49,11 @@ class Requests:
         request.is_underway = True
         settled = next(iter(self.waiting)) - 1
         return encode_command(Command(self.life, number, settled, request.is_noop, request.data))
+
+    def came_again(self, number: int) -> None:
+        """It was sent once more on its way: others may have the first copy of it."""
+        if number in self.waiting:
+            self.waiting[number].copies += 1
 
     def state_is_sent(self) -> None:
         """Whatever was sent before comes before the STATE."""

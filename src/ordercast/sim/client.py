@@ -56,7 +56,7 @@ class Pace(Enum):
 class Listener(Protocol):
     """A program behind a client: told everything that the client is told."""
 
-    def got(self, sender: str, data: bytes) -> None: ...
+    def got(self, sender: str, data: bytes, is_again: bool) -> None: ...
 
     def notified(self, news: GroupNews) -> None: ...
 
@@ -316,4 +316,4 @@ class SimClient:
             now = self.station.clock()
             self.station.tell(GotMessage(now, self.id, message, sender, groups, int(service), digest, position))
             if self.listener is not None:
-                self.listener.got(sender, data)
+                self.listener.got(sender, data, batch.places.is_again)

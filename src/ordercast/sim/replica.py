@@ -195,13 +195,13 @@ class Replica:
         client = self.client
         self.when_awake(lambda: what() if self.client is client else None)
 
-    def got(self, sender: str, data: bytes) -> None:
-        self._hear(lambda: self._got(sender, data[STAMP_SIZE:]))
+    def got(self, sender: str, data: bytes, is_again: bool) -> None:
+        self._hear(lambda: self._got(sender, data[STAMP_SIZE:], is_again))
 
-    def _got(self, sender: str, payload: bytes) -> None:
+    def _got(self, sender: str, payload: bytes, is_again: bool) -> None:
         before = self.witness.before()
         self.witness.came(payload)
-        self.witness.got(payload, before, self._do(self.desk.on_messages, sender, [payload]))
+        self.witness.got(payload, before, self._do(self.desk.on_messages, sender, [payload], is_again))
 
     def notified(self, news: GroupNews) -> None:
         if isinstance(news, View) and not self.is_hung and self.replicas.hangs_now(self):

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import pytest
@@ -153,8 +153,10 @@ def _reconciled_sent_again(patch: pytest.MonkeyPatch) -> None:
     """After a reconciliation everything is sent again that was not known to be ordered."""
     right = TreeSource.start_over
 
-    def start_over(self: TreeSource, held: set[tuple[int, int]], *, is_ended: bool) -> tuple[int, int]:
-        return right(self, held if is_ended else set(), is_ended=is_ended)
+    def start_over(
+        self: TreeSource, held: set[tuple[int, int]], along: Collection[ProcessId] | None
+    ) -> tuple[int, int]:
+        return right(self, set() if along is None else held, along)
 
     patch.setattr(TreeSource, "start_over", start_over)
 

@@ -238,6 +238,16 @@ def test_what_was_sent_twice_is_refused_without_certainty() -> None:
     assert stage.refused("c") == [Refuse(1, Why.UNCERTAIN)]
 
 
+def test_what_is_in_the_order_again_is_refused_without_certainty() -> None:
+    stage = begun()
+    stage.submit("c", b"two")
+    ((sender, payload),) = stage.queue
+    stage.view(2, "c")
+    stage.settle("c")
+    stage.carry_out("c", stage.cores["c"].on_messages(sender, [payload], is_again=True))
+    assert stage.refused("c") == [Refuse(1, Why.UNCERTAIN)]
+
+
 def test_too_many_requests_are_refused() -> None:
     core = Core("a", 1, Words(), EQUAL, outstanding_max=1)
     core.submit(b"one")

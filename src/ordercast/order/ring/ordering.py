@@ -71,6 +71,8 @@ def visit(
     sent = seq - token.seq
 
     aru, aru_id = updated_aru(token, store.aru, seq, ring.me)
+    if is_aru_forged(ring, token):
+        aru, aru_id = min(token.aru, memory.forwarded_aru), ring.me
     overdue = store.missing(memory.received_seq, config.requests_max) if store.aru < memory.received_seq else []
     requests = _requests(unanswered, overdue, config.requests_max)
     forwarded = Token(
@@ -201,6 +203,13 @@ def updated_aru(token: Token, my_aru: Seq, seq: Seq, me: ProcessId) -> tuple[Seq
     if my_aru < token.aru or token.aru_id in (me, NOBODY):
         return my_aru, NOBODY if my_aru == seq else me
     return token.aru, token.aru_id
+
+
+def is_aru_forged(ring: Ring, token: Token) -> bool:
+    """Tell whether the aru that I hold comes back other than I forwarded it. Others change it only under their own
+    names. One that was made too low hides from members that they lack something: if I raised it at once, nobody would
+    have lowered it in between, and what they lack would count as safe. So it goes round once more."""
+    return token.aru_id == ring.me and token.aru != ring.memory.forwarded_aru
 
 
 def held_back_by(ring: Ring, token: Token, limit: int) -> ProcessId | None:

@@ -2,8 +2,8 @@
 
     DATA      kind 1, birth 4, entry 8, channel number 4, rank: count 1, 4 each; then the cargo
     SOURCE    kind 1, birth 4, entry 8; then the cargo
-    cargo     originator 8, source number 8, epoch 4, sender 4, service 1, part 1, groups: count 1, 4 each;
-              messages: count 2, length 4 each; payloads
+    cargo     originator 8, source number 8, epoch 4 (first bit: sent again), sender 4, service 1, part 1,
+              groups: count 1, 4 each; messages: count 2, length 4 each; payloads
     CLOSE     kind 1, birth 4
     DONE      kind 1, birth 4, count 8       all blocks up to this one are held by the child and those below it
     SAFE      kind 1, birth 4, count 8       all blocks up to this one are stable
@@ -22,16 +22,17 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from ordercast.model.errors import WireError
-from ordercast.model.ids import ProcessId
+from ordercast.model.ids import AGAIN_SLOT, ProcessId
 from ordercast.model.service import Service
 from ordercast.wire.header import Part
 from ordercast.wire.reader import ByteReader
 
 RANK_MAX: Final = 255  # processes between a root and a leaf
 GROUPS_MAX: Final = 255  # of one message
-PAYLOADS_MAX: Final = 0xFFFF
+PAYLOADS_MAX: Final = AGAIN_SLOT - 1
 SOURCE_BITS: Final = 35  # of the number in a position: source numbers are below, the epoch is above
 BIRTH_MAX: Final = (1 << 28) - 1
+AGAIN: Final = 1 << 31  # beside the epoch of what is sent again
 
 Rank = tuple[int, ...]
 GroupPlaces = tuple[int, ...]  # places among the sorted groups of the tree, ascending
@@ -76,6 +77,7 @@ class Cargo(NamedTuple):
     part: int  # what its payload is of a large message
     groups: GroupPlaces
     payloads: tuple[bytes, ...]
+    is_again: bool = False  # it may have been ordered in a configuration that has ended, where its source was cut off
 
     @property
     def size(self) -> int:
@@ -148,8 +150,8 @@ TreeBlock = Ordered | Offer | Close | Count | GivenPlaces | Numbers
 
 
 def encode_cargo(cargo: Cargo) -> bytes:
-    originator, source, epoch, sender, service, part, groups, payloads = cargo
-    head = _CARGO.pack(originator, source, epoch, sender, service, part, len(groups))
+    originator, source, epoch, sender, service, part, groups, payloads, is_again = cargo
+    head = _CARGO.pack(originator, source, epoch | is_again * AGAIN, sender, service, part, len(groups))
     lengths = struct.pack(f">{len(groups)}IH{len(payloads)}I", *groups, len(payloads), *map(len, payloads))
     return head + lengths + b"".join(payloads)
 
@@ -157,16 +159,17 @@ def encode_cargo(cargo: Cargo) -> bytes:
 def read_cargo(reader: ByteReader) -> Cargo:
     originator, source, epoch, sender, service, part, count = reader.unpack(_CARGO)
     groups = reader.numbers(count, "I")
+    is_again, epoch = bool(epoch & AGAIN), epoch & ~AGAIN
     if service not in _SERVICES or part not in _PARTS or not 0 < source < 1 << SOURCE_BITS or epoch > BIRTH_MAX:
         raise WireError("a cargo that cannot be")
     if any(one >= other for one, other in pairwise(groups)):
         raise WireError("groups that do not ascend")
     (messages,) = reader.unpack(_COUNT)
-    if not messages or messages * 4 > reader.left:
-        raise WireError("a cargo without messages, or with more than it has bytes")
+    if not 0 < messages <= PAYLOADS_MAX or messages * 4 > reader.left:
+        raise WireError("a cargo without messages, or with more than it may have")
     lengths = reader.numbers(messages, "I")
     payloads = tuple(reader.take(length) for length in lengths)
-    return Cargo(ProcessId(originator), source, epoch, sender, service, part, groups, payloads)
+    return Cargo(ProcessId(originator), source, epoch, sender, service, part, groups, payloads, is_again)
 
 
 _SERVICES = frozenset(map(int, Service))

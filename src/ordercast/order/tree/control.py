@@ -1,7 +1,7 @@
 """What processes of a tree say on the control stream, as values and as bytes. A kind byte comes first.
 
     EVERYWHERE  data
-    CROSS       epoch 4, names: count 1, each: length 1, letters; data
+    CROSS       epoch 4 (first bit: sent again), names: count 1, each: length 1, letters; data
     INTEREST    full 1, gained: count 2, names; lost: count 2, names
     OPEN        number 4, through 8, digest 8, closing: count 2, each: birth 4, root 8;
                 born: count 2, each: processes: count 2, each: process 8, parent 8 (0: none)
@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NOBODY, ProcessId
-from ordercast.order.tree.blocks import BIRTH_MAX
+from ordercast.order.tree.blocks import AGAIN, BIRTH_MAX
 from ordercast.order.tree.forest import TreeId
 from ordercast.order.tree.graph import Parents
 from ordercast.order.tree.reports import Recovered, Report, decode_recovered, decode_report
@@ -61,6 +61,7 @@ class Everywhere(NamedTuple):
     groups: tuple[str, ...]
     data: bytes
     epoch: int = 0  # of its source, by which its receivers are chosen, if it has groups
+    is_again: bool = False  # as of a cargo
 
 
 class Wants(NamedTuple):
@@ -125,7 +126,8 @@ def encode_everywhere(data: bytes) -> bytes:
     return bytes((ControlKind.EVERYWHERE,)) + data
 
 
-def encode_cross(epoch: int, groups: Sequence[str], data: bytes) -> bytes:
+def encode_cross(epoch: int, groups: Sequence[str], data: bytes, *, is_again: bool = False) -> bytes:
+    epoch |= is_again * AGAIN
     return bytes((ControlKind.CROSS,)) + _EPOCH.pack(epoch) + bytes((len(groups),)) + _names(groups) + data
 
 
@@ -177,7 +179,7 @@ def decode_control(data: bytes) -> Control:
         groups = tuple(reader.names(reader.byte()))
         if not groups:
             raise WireError("a message to groups that names none")
-        return Everywhere(groups, reader.rest(), epoch)
+        return Everywhere(groups, reader.rest(), epoch & ~AGAIN, bool(epoch & AGAIN))
     control = _read(kind, reader)
     reader.end()
     return control

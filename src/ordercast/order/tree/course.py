@@ -56,8 +56,8 @@ class ControlItem(NamedTuple):
     @property
     def message(self) -> ControlMessage:
         assert isinstance(self.control, Everywhere)
-        epoch, data = self.control.epoch, self.control.data
-        return ControlMessage(epoch, self.spot, self.originator, self.sender, self.service, data)
+        _, data, epoch, is_again = self.control
+        return ControlMessage(epoch, self.spot, self.originator, self.sender, self.service, data, is_again)
 
 
 class Boundary(NamedTuple):

@@ -3,7 +3,7 @@
 The position of what went through a tree names its originator and its source number, and the epoch in which it was sent;
 of what went by the control stream, its number there. Positions are names: the order of messages is that of ranks, which
 nobody above the engine sees. A cargo that was ordered where its source could not know of it is sent again in a later
-configuration: whoever has delivered it drops it then.
+configuration, and its position says so: whoever has delivered it drops it then.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ordercast.model.effects import Deliver, Parcel, Placed
-from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.ids import AGAIN_SLOT, ConfigurationId, ProcessId
 from ordercast.order.large import LargeMessages
 from ordercast.order.tree.blocks import SOURCE_BITS, Cargo
 from ordercast.wire.header import Part
 
-CONTROL_SLOT = 0x8000  # the slot of what went by the control stream; cargoes have fewer messages
+CONTROL_SLOT = 0x8000  # in the slots of what went by the control stream; cargoes have fewer messages
 Spot = tuple[int, int]  # number and slot of a message on the control stream
 SENDERS_MAX = 100_000  # that are remembered
 
@@ -30,6 +30,7 @@ class ControlMessage(NamedTuple):
     sender: int
     service: int
     data: bytes
+    is_again: bool = False
 
 
 class Delivering:
@@ -89,12 +90,13 @@ class Delivering:
 def parcel_of(cargo: Cargo, payloads: tuple[bytes, ...]) -> Parcel:
     """Return messages at the place of a cargo: its own, or the large one whose last part it is."""
     each = len(payloads)
-    number = cargo.epoch << SOURCE_BITS | cargo.source
-    return number, cargo.originator, (cargo.sender,) * each, (cargo.service,) * each, payloads, each, 0
+    number, base = cargo.epoch << SOURCE_BITS | cargo.source, cargo.is_again * AGAIN_SLOT
+    return number, cargo.originator, (cargo.sender,) * each, (cargo.service,) * each, payloads, each, base
 
 
 def control_parcel(message: ControlMessage) -> Parcel:
     number, slot = message.spot
     number |= message.epoch << SOURCE_BITS
+    slot |= CONTROL_SLOT | message.is_again * AGAIN_SLOT
     sender, service = (message.sender,), (message.service,)
-    return number, message.originator, sender, service, (message.data,), 1, CONTROL_SLOT | slot
+    return number, message.originator, sender, service, (message.data,), 1, slot

@@ -102,6 +102,7 @@ class TreeFlow:
             source.submitted(turn)
             for payload in wish.payloads:
                 groups = wish.destinations
-                data = encode_cross(course.opened, groups, payload) if groups else encode_everywhere(payload)
+                cross = encode_cross(course.opened, groups, payload, is_again=wish.is_again)
+                data = cross if groups else encode_everywhere(payload)
                 self.saying.users.append(Submission(self.saying.tagged(data), Service(wish.service), wish.sender))
             return

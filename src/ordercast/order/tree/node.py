@@ -14,29 +14,18 @@ from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Effect, Install, LeaveDone, Persist, Record, Room
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
-    MAIN,
     Attachment,
-    ConfigurationId,
     Incarnation,
     Instant,
-    NodeId,
     ProcessId,
-    Seq,
     process_id_from,
 )
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import Occurrence, PacketDropped
-from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
-from ordercast.order.engine import EngineStats, Membership, ObservedEngine
-from ordercast.order.layered import InnerRing
-from ordercast.order.links.config import LinkConfig
-from ordercast.order.sizes import Sizes
-from ordercast.order.traffic import Traffic
 from ordercast.order.tree.blocks import CARGO_SIZE
 from ordercast.order.tree.bundle import Bundle
-from ordercast.order.tree.config import TreeConfig
 from ordercast.order.tree.control import (
     ControlKind,
     decode_control,
@@ -44,145 +33,14 @@ from ordercast.order.tree.control import (
 from ordercast.order.tree.course import Course
 from ordercast.order.tree.delivering import Delivering, Spot
 from ordercast.order.tree.exchange import TreeExchange
+from ordercast.order.tree.facts import CONTROL, TreeFacts
 from ordercast.order.tree.finishing import counted, finished, note, recovery_notes, regular_after, transitional_of
-from ordercast.order.tree.flowing import TreeFlow
-from ordercast.order.tree.loads import Loads
-from ordercast.order.tree.managing import Manager
-from ordercast.order.tree.promised import ENGINE, GROUPS, PROMISED, REPLICAS, SERVICES
 from ordercast.order.tree.reports import Recovered, Report, encode_recovered, encode_report
-from ordercast.order.tree.saying import TAG_END, Saying
+from ordercast.order.tree.saying import TAG_END
 from ordercast.order.tree.source import TreeSource, size_of
-from ordercast.wire.head import cluster_id_from
-
-CONTROL = "control"  # the name of the inner ring
-SPARE = 2  # the control stream's room is shared: users may fill all but one part in so many
-EXCHANGE, LEAVING = "TreeExchange", "Leaving"
 
 
-class TreeNode:
-    def __init__(
-        self,
-        node: NodeId,
-        sizes: Sizes,
-        config: TreeConfig,
-        links: LinkConfig,
-        control: InnerRing,
-        observed: ObservedEngine,  # the engine for control, as status displays see it
-    ) -> None:
-        config.validate()
-        links.validate()
-        self._node = node
-        self._sizes = sizes
-        self._config = config
-        self._link_config = links
-        self._control = control
-        self._observed = observed
-        self.promises = Promises(
-            ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS, replicas=REPLICAS
-        )
-        self._cluster = cluster_id_from(sizes.cluster, ENGINE)
-        self._course: Course | None = None
-        self._exchange: TreeExchange | None = None
-        self._next: Configuration | None = None  # of the control stream, while the exchange lasts
-        self._ahead: list[tuple[Spot, ProcessId, int, int, bytes]] = []  # what it has brought meanwhile
-        self._is_regular = True  # the control stream is in a regular configuration
-        self._bundle: Bundle | None = None
-        self._manager = Manager(config)
-        self._saying = Saying(control)
-        self._loads = Loads(config.load_gap_ns)
-        self._flow = TreeFlow(self._saying, self._manager, self._loads, sizes.queue_size_max // SPARE)
-        self._wants_room = 0
-        self._is_leaving = self._has_left = False
-
-    # What a driver asks
-
-    @property
-    def process(self) -> ProcessId:
-        return self._course_now.me
-
-    @property
-    def _course_now(self) -> Course:
-        assert self._course is not None, "the engine is started"
-        return self._course
-
-    @property
-    def course(self) -> Course | None:
-        """The configuration that is installed, for a witness."""
-        return self._course
-
-    @property
-    def traffic(self) -> Traffic:
-        return self._observed.traffic
-
-    @property
-    def configuration(self) -> Membership:
-        view = self._course_now.configuration
-        return Membership(view.id, view.members)
-
-    @property
-    def state_name(self) -> str:
-        return EXCHANGE if self._exchange is not None else self._observed.state_name
-
-    @property
-    def is_ready(self) -> bool:
-        return self._exchange is None and self._observed.is_ready
-
-    @property
-    def is_gone(self) -> bool:
-        return self._has_left and self._observed.is_gone
-
-    @property
-    def stats(self) -> EngineStats:
-        return self._observed.stats
-
-    @property
-    def roster(self) -> Roster | None:
-        return self._observed.roster
-
-    def roster_differences(self, now: Instant) -> list[str]:
-        return self._observed.roster_differences(now)
-
-    def stalled(self, now: Instant) -> str | None:
-        return self._observed.stalled(now)
-
-    @property
-    def is_without_storage(self) -> bool:
-        return self._observed.is_without_storage
-
-    def next_deadline(self) -> Instant | None:
-        deadlines = [self._control.next_deadline()]
-        if self._bundle is not None and self._exchange is None:
-            deadlines += [self._bundle.next_deadline(), self._manager.next_deadline(self._course_now)]
-        return min((at for at in deadlines if at is not None), default=None)
-
-    def room(self) -> int:
-        return max(0, self._sizes.queue_size_max - self._source.size)
-
-    def want_room(self, size: int) -> None:
-        self._wants_room = max(self._wants_room, min(size, self._sizes.queue_size_max))
-
-    def is_idle(self) -> bool:
-        course, bundle = self._course, self._bundle
-        if course is None or bundle is None or self._exchange is not None or not self._saying.is_empty:
-            return False
-        is_calm = course.opened > 0 and course.is_idle and self._source.is_empty and bundle.is_quiet
-        return is_calm and self._control.is_idle()
-
-    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
-        return self._control.first_lane()
-
-    def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
-        return self._observed.holds(ring, seq)
-
-    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
-        return None  # forgers know the packets of a ring that stands alone
-
-    def check_invariants(self, *, thorough: bool = True) -> None:
-        self._control.check_invariants(thorough=thorough)
-        if thorough and self._course is not None and self._bundle is not None:
-            self._course.check_invariants()
-            self._bundle.check_invariants()
-
+class TreeNode(TreeFacts):
     # Inputs
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
@@ -346,7 +204,7 @@ class TreeNode:
             yield note(Occurrence.TREE_MANAGER_LOST)
         transitional = transitional_of(old, along, following)
         yield from finished(exchange, transitional)
-        again, cut = course.source.start_over(exchange.own_held, is_ended=True)
+        again, cut = course.source.start_over(exchange.own_held, along)
         yield from course.placed()
         yield from counted({Occurrence.TREE_ORDERED_AGAIN: again, Occurrence.LARGE_SENT_AGAIN: cut})
         cut = course.delivering.begin(following.id)
@@ -362,7 +220,7 @@ class TreeNode:
         course = self._course_now
         assert exchange.plan is not None
         yield from finished(exchange, None)
-        again, cut = course.source.start_over(exchange.own_held, is_ended=False)
+        again, cut = course.source.start_over(exchange.own_held, None)
         yield from counted(
             {
                 Occurrence.TREE_RECONCILED: 1,
@@ -441,6 +299,3 @@ class TreeNode:
         self._has_left = True
         notes = [note(Occurrence.TREE_INTERIOR_LEFT)] if stream is not None and stream.edges else []
         return notes + self._taken(self._control.leave(now), now)
-
-    _me: ProcessId
-    _source: TreeSource

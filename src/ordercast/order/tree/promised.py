@@ -12,6 +12,6 @@ NOT_PROMISED = {Promise.TOTAL_ORDER, Promise.FAIRNESS}
 PROMISED = frozenset(Promise) - NOT_PROMISED
 SERVICES = frozenset(Service) - {Service.UNRELIABLE}
 GROUPS = frozenset(GroupPromise) - {GroupPromise.TOTAL_ORDER}
-REPLICAS = frozenset(ReplicaPromise) - {ReplicaPromise.REFUSALS}  # a command may come again, to those who were cut off
+REPLICAS = frozenset(ReplicaPromise)
 OCCURRENCES = tuple(what for what in Occurrence if what.name.startswith("TREE_"))
 ALARMS: frozenset[AlarmKind] = frozenset({AlarmKind.IMPLAUSIBLE})

@@ -9,7 +9,7 @@ all entries: it waits until everything sent is ordered, and what follows waits u
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -52,10 +52,16 @@ class SourceWish:
     whole: SourceWish | None = None  # the message that it is a part of
     is_given_up: bool = False  # its parts: it goes another way
     birth: int = 0  # of the tree that its first part went to
+    is_again: bool = False  # it may have been ordered where its entry was cut off
 
     @property
     def size(self) -> int:
         return sum(map(len, self.payloads))
+
+    def mark_again(self) -> None:
+        self.is_again = True
+        if self.whole is not None:
+            self.whole.is_again = True
 
     @property
     def cost(self) -> int:
@@ -222,7 +228,8 @@ class TreeSource:
             self._number += 1
             wish.source = self._number
         groups = tree.places(wish.destinations)
-        cargo = Cargo(self.me, wish.source, epoch, wish.sender, wish.service, wish.part, groups, wish.payloads)
+        head = self.me, wish.source, epoch, wish.sender, wish.service, wish.part
+        cargo = Cargo(*head, groups, wish.payloads, wish.is_again)
         offer = Offer(tree.birth, entry, cargo)
         is_outside = bool(groups) and self.me not in tree.receivers(groups)  # what is for nobody comes back
         self.sent[wish.source] = Sent(wish, offer, is_outside=is_outside)
@@ -306,15 +313,18 @@ class TreeSource:
 
     # The end of a configuration
 
-    def start_over(self, held: set[tuple[int, int]], *, is_ended: bool) -> tuple[int, int]:
+    def start_over(self, held: set[tuple[int, int]], along: Collection[ProcessId] | None) -> tuple[int, int]:
         """Everything that somebody holds, by source number and birth, was delivered; the rest is sent again, in order.
-        Return how many cargoes and how many large messages that are. `is_ended`: the configuration has."""
+        Return how many cargoes and how many large messages that are. `along`: who comes along, if the configuration
+        has ended. Nobody here knows whether others have ordered what was sent to them."""
         again: list[SourceWish] = []
         for sent in list(self.sent.values()):
             if sent.place is not None or (sent.wish.source, sent.offer.birth) in held:
                 self._release(sent)
             else:
                 again.append(sent.wish)
+                if along is not None and sent.offer.entry not in along:
+                    sent.wish.mark_again()
         self.sent, self._shut = {}, None
         self._unordered = self._unordered_size = 0
         cut = 0
@@ -324,7 +334,7 @@ class TreeSource:
             cut, self.begun = 1, []
         self.refused = []
         self.waiting.extendleft(reversed(wishes))
-        self.is_stale = bool(self.flying) and (self.is_stale or is_ended)
-        if is_ended:
+        self.is_stale = bool(self.flying) and (self.is_stale or along is not None)
+        if along is not None:
             self.avoided = set()
         return len(again), cut

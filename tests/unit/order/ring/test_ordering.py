@@ -202,6 +202,18 @@ def test_safe_is_what_the_aru_was_on_two_successive_visits() -> None:
     assert ring.memory.safe_seq == 2
 
 
+def test_an_aru_that_was_forged_under_my_name_goes_round_once_more_in_a_network_of_rings() -> None:
+    """A member that lacks packet 2 does not see that the aru is above what it has while it is forged below that."""
+    ring = make_ring()
+    fill(ring, 1, 2)
+    visit(ring, make_token(seq=4, aru=4), 0, _nothing, CONFIG, is_attached=True)
+    fill(ring, 3)
+    forged = visit(ring, make_token(seq=4, aru=1, aru_id=TWO), 0, _nothing, CONFIG, is_attached=True)
+    assert (forged.token.aru, forged.token.aru_id, ring.memory.safe_seq) == (1, TWO, 1)
+    back = visit(ring, make_token(seq=4, aru=1, aru_id=TWO), 0, _nothing, CONFIG, is_attached=True)
+    assert (back.token.aru, back.token.aru_id, ring.memory.safe_seq) == (3, TWO, 1)
+
+
 def test_a_signed_aru_that_stands_still_is_blamed_once_it_did_so_too_often() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)

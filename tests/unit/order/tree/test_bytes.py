@@ -57,6 +57,7 @@ ORDERED = Ordered(3, A, 9, (4, 0, 2), CARGO)
 BLOCKS: list[tuple[bytes, TreeBlock]] = [
     (encode_data(ORDERED), ORDERED),
     (encode_offer(Offer(3, A, CARGO)), Offer(3, A, CARGO)),
+    (encode_offer(Offer(3, A, CARGO._replace(is_again=True))), Offer(3, A, CARGO._replace(is_again=True))),
     (encode_close(5), Close(5)),
     (encode_count(BlockKind.DONE, 5, 12), Count(BlockKind.DONE, 5, 12)),
     (encode_count(BlockKind.SAFE, 5, 12), Count(BlockKind.SAFE, 5, 12)),
@@ -73,6 +74,7 @@ OPENING = Opening(4, 17, bytes(8), ((3, A),), ({A: None, B: A},))
 CONTROLS: list[tuple[bytes, Control]] = [
     (encode_everywhere(b"x"), Everywhere((), b"x")),
     (encode_cross(6, ["a", "b"], b"x"), Everywhere(("a", "b"), b"x", 6)),
+    (encode_cross(6, ["a", "b"], b"x", is_again=True), Everywhere(("a", "b"), b"x", 6, True)),
     (encode_wants(Wants(("a",), ("b", "c"), True)), Wants(("a",), ("b", "c"), True)),
     (encode_opening(OPENING), OPENING),
     (encode_closed(Closed(4, A)), Closed(4, A)),

@@ -11,6 +11,10 @@ from .courses import A, B, C, D, Rehearsal
 
 
 def _sending(count: int) -> TreeSource:
+    return _rehearsed(count)[1]
+
+
+def _rehearsed(count: int) -> tuple[Rehearsal, TreeSource]:
     """C has sent so many messages to B, and heard nothing."""
     rehearsal = Rehearsal(C, {A: ["x"], B: ["x", "y"], C: ["y"]})
     rehearsal.say(rehearsal.opening({A: None, B: A, C: B}, {D: None}), A)
@@ -19,21 +23,30 @@ def _sending(count: int) -> TreeSource:
     source.add([Submission(bytes([number]), Service.AGREED, 0, ("y",)) for number in range(count)])
     while (turn := source.next(course.forest)) is not None:
         course.offer(source.offered(turn, course.opened))
-    return source
+    return rehearsal, source
 
 
 def test_what_was_refused_is_sent_again_before_what_was_not_answered() -> None:
     source = _sending(4)
     source.refuse(1)
     source.refuse(2)
-    source.start_over(set(), is_ended=True)
+    source.start_over(set(), (A,))
     assert [wish.payloads for wish in source.waiting] == [(bytes([number]),) for number in range(4)]
 
 
 def test_what_somebody_holds_is_not_sent_again() -> None:
     source = _sending(3)
-    assert source.start_over({(2, 1)}, is_ended=False) == (2, 0)
+    assert source.start_over({(2, 1)}, None) == (2, 0)
     assert [wish.payloads for wish in source.waiting] == [(b"\0",), (b"\2",)]
+
+
+def test_what_was_lost_with_its_entry_says_so_when_it_is_sent_again() -> None:
+    for along, is_again in (((A, C), True), ((A, B, C), False), (None, False)):
+        rehearsal, source = _rehearsed(1)
+        source.start_over(set(), along)
+        turn = source.next(rehearsal.course.forest)
+        assert turn is not None
+        assert source.offered(turn, 1).cargo.is_again is is_again
 
 
 def test_what_would_enter_beyond_a_broken_link_goes_by_the_control_stream() -> None:
@@ -45,5 +58,5 @@ def test_what_would_enter_beyond_a_broken_link_goes_by_the_control_stream() -> N
     turn = source.next(rehearsal.course.forest)
     assert turn is not None and turn.tree is None
     rehearsal.say(Reconcile(2), A)
-    source.start_over(set(), is_ended=True)
+    source.start_over(set(), (A,))
     assert not source.avoided, "another configuration has other links"
