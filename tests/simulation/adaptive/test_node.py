@@ -7,10 +7,13 @@ from dataclasses import replace
 import pytest
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import MILLISECOND
+from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
+from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.repair import Repair
+from ordercast.order.membership.states.recovery import Recovery
+from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SIM_ADAPTIVE, SIM_RING, SimOptions
 from ordercast.sim.run import Result, simulate
@@ -20,6 +23,7 @@ from ordercast.sim.world import World
 from ordercast.trace.records import DeliveredBatch, Event, Installed, MessageId, Submitted
 from ordercast.wire.head import KIND_AT
 from ordercast.wire.header import MessageKind
+from ordercast.wire.run import PacketRun
 
 from .planted import THIRDS, TOKEN_DROPPED
 
@@ -109,6 +113,29 @@ def test_a_view_that_suits_one_sender_is_fair_when_all_send() -> None:
     assert result.settled and result.is_valid, result.verdict.sentence
 
 
+def saturated(seed: int, options: SimOptions, **ring: int) -> Result:
+    """Return a run with the engine's own times, in which all send all they can after one has sent for a while."""
+    options = replace(options, engine="adaptive", adaptive=AdaptiveConfig(), messages=0, saturation_size=1300)
+    options = replace(options, packet_ns=2 * MICROSECOND, fault_time_ns=300 * MILLISECOND, settle_ns=1000 * MILLISECOND)
+    options = replace(options, services=(Service.SAFE,), ring=replace(RingConfig(), **ring))  # type: ignore[arg-type]
+    return simulate(options, seed, verbose=False)
+
+
+def test_a_slow_network_that_suited_one_sender_is_soon_fair() -> None:
+    """Seed 4 of a hunt: what the queues held was little beside what one had sent, and moved few slots."""
+    options = SimOptions(nodes=3, rates=(Rate(0, 300),), saturation=200, receive_buffer=60, bandwidth=20_000_000)
+    result = saturated(4, options, window=100, visit_max=10, backlog_max=110)
+    assert result.settled and result.is_valid, result.verdict.sentence
+
+
+def test_room_in_the_window_is_used_when_it_is_made() -> None:
+    """Seed 14: own deliveries made room when nothing more came, and of a run whose last packet alone was not
+    acknowledged nobody asked for the acknowledgement. Both waited for the next sign of life."""
+    options = SimOptions(nodes=2, rates=(Rate(1, 300),), saturation=1000, receive_buffer=5000, bandwidth=100_000_000)
+    result = saturated(14, options, window=40, visit_max=20, backlog_max=60)
+    assert result.settled and result.is_valid, result.verdict.sentence
+
+
 def longest_wait() -> int:
     """Return how long a safe message took at most, when one packet in ten is lost and signs of life are rare."""
     ring = replace(SIM_RING, rest_ns=250 * MILLISECOND, token_loss_ns=2000 * MILLISECOND)
@@ -137,3 +164,32 @@ def test_a_lost_acknowledgement_stops_nobody_until_the_next_sign_of_life() -> No
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Repair, "_owes_aru", staticmethod(lambda *_: False))
         assert longest_wait() > 60 * MILLISECOND
+
+
+def exchanged_after_a_crash() -> int:
+    """Return how many packets recovery sends when one of four members crashes and the others go on."""
+    rates = tuple(Rate(node, 300) for node in range(4))
+    crash = Fault(150 * MILLISECOND, FaultKind.CRASH, 3)
+    options = SimOptions(
+        nodes=4, engine="adaptive", messages=0, rates=rates, services=(Service.AGREED,), faults=(crash,)
+    )
+    count, take = 0, Recovery._take
+
+    def counted(self: Recovery, *limits: int) -> list[PacketRun]:
+        nonlocal count
+        packets = take(self, *limits)  # type: ignore[arg-type]
+        count += len(packets)
+        return packets
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recovery, "_take", counted)
+        result = simulate(replace(options, fault_time_ns=300 * MILLISECOND), 1, verbose=False)
+    assert result.settled and result.is_valid, result.verdict.sentence
+    return count
+
+
+def test_what_cannot_be_delivered_waits_and_is_not_exchanged_when_a_member_is_gone() -> None:
+    count = exchanged_after_a_crash()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Repair, "is_blocked", lambda *_: False)
+        assert exchanged_after_a_crash() > 2 * count

@@ -1,9 +1,11 @@
 """How often each member should have a slot. Packets go in, weights come out.
 
 `demand` counts what members sent and what they say is waiting: under saturation everybody sends exactly by its weight,
-so that what was sent alone would confirm any weights for ever. `window` is the paper's: the last packets of all, so
-many for each member, and a little for everybody; `fixed` goes by the configuration. `steady` is `demand`, and the
-office of the book-keeper moves to whoever has the steadiest round trips (`trips.py`). (Deviations, D6)
+so that what was sent alone would confirm any weights for ever. Members that have packets waiting want alike: what waits
+is bounded by a queue, and would be little beside what a busy member sent before. `window` is the paper's: the last
+packets of all, so many for each member, and a little for everybody; `fixed` goes by the configuration. `steady` is
+`demand`, and the office of the book-keeper moves to whoever has the steadiest round trips (`trips.py`).
+(Deviations, D6)
 """
 
 from __future__ import annotations
@@ -107,7 +109,9 @@ class Policy:
         if self.config.policy == "window":
             return [self.last.count(process) + FLOOR for process in members]
         sent = [sum(self.counts.get(process, ())) for process in members]
-        return [one + more for one, more in zip(sent, waiting, strict=True)]
+        demands = [one + more for one, more in zip(sent, waiting, strict=True)]
+        most = max([demand for demand, more in zip(demands, waiting, strict=True) if more], default=0)
+        return [most if more else demand for demand, more in zip(demands, waiting, strict=True)]
 
     def _may(self, waiting: Sequence[int], now: Instant) -> bool:
         while self.factor > 1 and now - self.quiet_at >= SECOND:

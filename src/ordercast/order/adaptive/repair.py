@@ -106,6 +106,14 @@ class Repair:
         questions would only keep them busier."""
         return min(max(self.ask_ns, LONGER * self.usual), PATIENCE * self.ask_ns)
 
+    def is_blocked(self, merge: Merge, now: Instant) -> bool:
+        """Whether a member has held up the order for long: what is sent now cannot be delivered, and would have to be
+        exchanged if that member is gone."""
+        return any(
+            now - want.since >= self.delay_max and merge.frontiers[member] <= merge.highest
+            for member, want in self.wants.items()
+        )
+
     def due_wishes(self, merge: Merge, now: Instant) -> list[Wish]:
         """Return what is to be asked for now."""
         wishes: list[Wish] = []

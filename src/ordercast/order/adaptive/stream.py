@@ -55,8 +55,9 @@ class MemberStream:
 
     @property
     def first_held(self) -> Place:
-        """The place of the first packet that is not known to be everywhere; 0: there is none."""
-        return self._held[0].seq if self._held else 0
+        """The last place of the first run that is not known to be everywhere, since runs are forgotten as a whole; 0:
+        there is none."""
+        return self._ends[0] if self._ends else 0
 
     def has(self, number: int) -> bool:
         """Held, or held once."""

@@ -60,6 +60,21 @@ def test_what_is_missing_is_asked_for_again_and_again_ever_later() -> None:
     assert wishes == [Wish(2, 0, 0)]  # nothing is missing any more, but THREE's word is waited for
 
 
+def test_a_member_that_says_nothing_for_long_blocks_the_order_until_it_speaks() -> None:
+    merge, repair = make_merge(), Repair(MS, 4 * MS, 100)
+    merge.take(packet(1, 1, ONE), 1)
+    merge.give_up(13)
+    merge.hear(mark(2, 1, 0, 13))
+    repair.review(merge, 0, NOW)
+    assert not repair.is_blocked(merge, Instant(NOW + 9 * MS))  # nobody else has a place below the packet's
+    merge.take(packet(8, 2, ONE), 2)
+    merge.take(packet(17, 1, THREE), 1)
+    repair.review(merge, 0, NOW)
+    assert not repair.is_blocked(merge, Instant(NOW + 3 * MS)) and repair.is_blocked(merge, Instant(NOW + 4 * MS))
+    merge.hear(mark(0, 1, 2, 25))
+    assert not repair.is_blocked(merge, Instant(NOW + 4 * MS))
+
+
 def test_acknowledgements_that_are_waited_for_are_asked_for() -> None:
     merge, repair = make_merge(), Repair(MS, 4 * MS, 100)
     merge.take(packet(5, 1, THREE, safe=True), 1)
@@ -124,6 +139,14 @@ def test_saturated_members_do_not_confirm_weights_that_starve_one_of_them() -> N
         rule.sent(TWO, 10)
         wanted = rule.wanted((ONE, TWO), (10_000, 10_000), (15, 1), NOW)
         assert (wanted == (8, 8)) is is_fair
+
+
+def test_who_waits_wants_as_much_as_anybody_else_who_waits_whatever_was_sent_before() -> None:
+    """A queue holds little beside what a busy member sent in a second."""
+    rule = Policy(AdaptiveConfig(period=16))
+    rule.begin((ONE, TWO, THREE))
+    rule.sent(ONE, 10_000)
+    assert rule.wanted((ONE, TWO, THREE), (40, 40, 0), (14, 1, 1), NOW) == (8, 7, 1)
 
 
 def test_the_window_of_the_paper_has_the_last_packets_of_all_and_a_little_for_everybody() -> None:

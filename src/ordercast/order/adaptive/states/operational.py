@@ -147,10 +147,22 @@ class Direct(Talking):
     # What an input leads to
 
     def settle(self, step: Step) -> State:
+        """Do what has become possible; once more when own deliveries made room for what waits, since nothing else may
+        come for long."""
+        merge, facts = merge_of(step.facts), step.facts
+        window, backlog_max = facts.config.window, facts.config.backlog_max
+        is_open = True
+        while is_open:
+            before = merge.discarded
+            self._turn(merge, step)
+            has_room = self.is_held and merge.discarded > before
+            is_open = has_room and burst_left(merge, window, backlog_max, facts.outbox.packets()) > 0
+        return self.leave_if_done(step)
+
+    def _turn(self, merge: Merge, step: Step) -> None:
         """Send, say and deliver what has become possible. What others wait for goes out before own deliveries, and the
         rest after them."""
         facts = step.facts
-        merge = merge_of(facts)
         self._send(step)
         deliveries: list[Effect] = []
         sent, self.is_awaited = len(step.effects), False
@@ -166,11 +178,10 @@ class Direct(Talking):
         delivers_at = len(step.effects) if self.is_awaited else sent
         step.effects[delivers_at:delivers_at] = deliveries
         merge.discard()
-        return self.leave_if_done(step)
 
     def _awaited(self, merge: Merge, facts: Facts) -> Place:
         """Return a place up to which others have to say that they know everything: a safe packet waits for it, or the
-        first packet of this process, behind which there is no room for more."""
+        first packets of this process, behind which there is no room for more."""
         first = merge.streams[merge.me].first_held if self.is_held and facts.outbox else 0
         return max(merge.asked_safe, min(first, merge.aru))
 
@@ -183,6 +194,8 @@ class Direct(Talking):
         if facts.is_behind or somebody_is_behind(merge):
             self.occurred(Occurrence.HELD_BY_APPLICATION, step)
             return
+        if self.repair.is_blocked(merge, step.now):
+            return  # messages that wait share packets later
         bursts: list[Burst] = []
         before, aru = merge.streams[merge.me].last, merge.aru
         while outbox:
