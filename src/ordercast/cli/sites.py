@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from ordercast.cli.engine_section import HERE, Document, Json, Place, print_page, print_sentences, status_with
 from ordercast.cli.event_text import listed
 from ordercast.cli.short_commands import short_for
-from ordercast.cli.status import fetch, place_from
 from ordercast.cli.tables import new_table
-from ordercast.cli.terminal import output, write_json
-from ordercast.daemon.config.file import STATUS_PORT
-from ordercast.daemon.config.node import LOOPBACK
-from ordercast.daemon.config.plan import host_and_port
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.quantities import size_text
@@ -26,18 +20,6 @@ from ordercast.order.sites.promised import ENGINE
 
 EXAMPLE = "Example: ordercast sites :4791"
 EXPLAIN = "Example: ordercast sites explain 10.0.0.1:4790"
-TOLD = ("at", "me", "engine", "configuration", ENGINE)  # of a status
-
-Place = Annotated[
-    str,
-    typer.Argument(
-        metavar="[ADDRESS]",
-        help="Where a daemon serves its status (HOST, HOST:PORT or :PORT), or a file that --json has written.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-HERE = host_and_port(LOOPBACK, STATUS_PORT)
-Document = dict[str, Any]
 
 app = typer.Typer(cls=short_for("show", is_bare=True), help="Several sites.", epilog=EXAMPLE)
 
@@ -66,26 +48,13 @@ def show(
     section = status[ENGINE]
     if source is not None and source not in section["trees"]:
         raise UsageError(f"{source!r} is no site of the view: there are {listed(list(section['trees']))}")
-    if as_json:
-        write_json({key: status[key] for key in TOLD if key in status})
-    else:
-        console = output()
-        for part in _page(status, section, source):
-            console.print(part, soft_wrap=isinstance(part, Text))
-    return 0 if status["configuration"]["is_ready"] else 1
+    return print_page(status, ENGINE, _page(status, section, source), as_json=as_json)
 
 
 @app.command(epilog=EXPLAIN)
 def explain(address: Place = HERE, as_json: Json = False) -> int:
     """Say in sentences what a message waits for now, which sites and links are missing, and what to do about it."""
-    sentences = list(explained(_status(address)[ENGINE]))
-    if as_json:
-        write_json({"sentences": sentences})
-        return 0
-    console = output()
-    for sentence in sentences:
-        console.print(Text(sentence), soft_wrap=True)
-    return 0
+    return print_sentences(explained(_status(address)[ENGINE]), as_json=as_json)
 
 
 def explained(section: Document) -> Iterator[str]:
@@ -122,24 +91,8 @@ def _waiting(waiting: Document | None) -> str:
 
 
 def _status(address: str) -> Document:
-    """Return the status of a daemon of several sites, from a file if there is one of that name."""
-    status = _read(Path(address)) if Path(address).is_file() else fetch(*place_from(address))
-    if status.get("engine") != ENGINE or ENGINE not in status:
-        raise UsageError(
-            f"the node at {address} runs the engine {status.get('engine')!r}, which has no sites: see "
-            "`ordercast status`"
-        )
-    return status
-
-
-def _read(path: Path) -> Document:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read as JSON: {error}") from error
-    if not isinstance(document, dict) or "configuration" not in document:
-        raise UsageError(f"{path} is no status: write one with `ordercast sites --json`")
-    return document
+    """Return the status of a daemon of several sites."""
+    return status_with(ENGINE, address, "sites", "sites")
 
 
 def _page(status: Document, section: Document, source: str | None) -> Iterator[RenderableType]:

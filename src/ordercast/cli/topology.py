@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from ordercast.cli.engine_section import HERE, Document, Json, Place, print_page, print_sentences, status_with
 from ordercast.cli.event_text import listed
 from ordercast.cli.quantities import duration_from, seeds_from
 from ordercast.cli.short_commands import short_for
-from ordercast.cli.status import fetch, place_from
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
 from ordercast.cli.topology_plan import Drawn, PlannedNetwork, drawn_file, drawn_joins, drawn_robust, plan_lines
-from ordercast.cli.topology_text import Document, drawing_of, explained, lasted, waits_for
-from ordercast.daemon.config.file import STATUS_PORT
-from ordercast.daemon.config.node import LOOPBACK
-from ordercast.daemon.config.plan import host_and_port
+from ordercast.cli.topology_text import drawing_of, explained, lasted, waits_for
 from ordercast.model.errors import UsageError
 from ordercast.order.gateways.promised import ENGINE
 
@@ -28,17 +24,6 @@ EXAMPLE = "Example: ordercast topology :4791"
 EXPLAIN = "Example: ordercast topology explain 10.0.0.1:4790"
 PLAN = "Example: ordercast topology plan --rings 16 --gateways 4 --rotation 2ms"
 STUDY = "Example: ordercast topology study --seeds 1..300 --out graphs"
-TOLD = ("at", "me", "engine", "configuration", ENGINE)  # of a status
-
-Place = Annotated[
-    str,
-    typer.Argument(
-        metavar="[ADDRESS]",
-        help="Where a daemon serves its status (HOST, HOST:PORT or :PORT), or a file that --json has written.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-HERE = host_and_port(LOOPBACK, STATUS_PORT)
 
 app = typer.Typer(cls=short_for("show", is_bare=True), help="A network of rings.", epilog=EXAMPLE)
 
@@ -58,27 +43,13 @@ def show(address: Place = HERE, as_json: Json = False) -> int:
     Every daemon knows the whole network: any of them may be asked. Exit status 1 when messages do not flow there.
     """
     status = _status(address)
-    section = status[ENGINE]
-    if as_json:
-        write_json({key: status[key] for key in TOLD if key in status})
-    else:
-        console = output()
-        for part in _page(status, section):
-            console.print(part, soft_wrap=isinstance(part, Text))
-    return 0 if status["configuration"]["is_ready"] else 1
+    return print_page(status, ENGINE, _page(status, status[ENGINE]), as_json=as_json)
 
 
 @app.command(epilog=EXPLAIN)
 def explain(address: Place = HERE, as_json: Json = False) -> int:
     """Say in sentences what delivery waits for now, what to do about it, and what the network would not survive."""
-    sentences = explained(_status(address)[ENGINE])
-    if as_json:
-        write_json({"sentences": sentences})
-        return 0
-    console = output()
-    for sentence in sentences:
-        console.print(Text(sentence), soft_wrap=True)
-    return 0
+    return print_sentences(explained(_status(address)[ENGINE]), as_json=as_json)
 
 
 @app.command(epilog=PLAN)
@@ -133,25 +104,9 @@ def study(
 # What a daemon says
 
 
-def _status(address: str) -> dict[str, Any]:
-    """Return the status of a daemon whose engine has several rings, from a file if there is one of that name."""
-    status = _read(Path(address)) if Path(address).is_file() else fetch(*place_from(address))
-    if status.get("engine") != ENGINE or ENGINE not in status:
-        raise UsageError(
-            f"the node at {address} runs the engine {status.get('engine')!r}, which has no network of rings: see "
-            "`ordercast status`"
-        )
-    return status
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read as JSON: {error}") from error
-    if not isinstance(document, dict) or "configuration" not in document:
-        raise UsageError(f"{path} is no status: write one with `ordercast topology --json`")
-    return document
+def _status(address: str) -> Document:
+    """Return the status of a daemon whose engine has several rings."""
+    return status_with(ENGINE, address, "topology", "network of rings")
 
 
 def _page(status: Document, section: Document) -> list[RenderableType]:

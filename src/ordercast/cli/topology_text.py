@@ -4,14 +4,13 @@ asks nobody."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from ordercast.cli.engine_section import Document
 from ordercast.cli.event_text import listed, verb
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.model.quantities import size_text
 from ordercast.order.gateways.drawing import Drawing
 
-Document = dict[str, Any]
 SHORT_NS = 1 * SECOND  # that everything may wait, for order takes rotations
 
 
