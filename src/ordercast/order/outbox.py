@@ -107,6 +107,10 @@ class Outbox:
         """How many packets it would take to send all, more or less."""
         return -(-self.size // self._body_max)
 
+    def has_at_most(self, packets: int) -> bool:
+        """Tell whether what waits takes at most so many packets, and is not the rest of a large message."""
+        return self.packets() <= packets and not any(large.sent for large in self._large.values())
+
     def take(self, limit: int) -> list[Load]:
         """Up to `limit` packets. What is taken is gone, except that a large message stays until its last part."""
         loads: list[Load] = []

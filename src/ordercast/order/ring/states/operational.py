@@ -126,10 +126,7 @@ class Operational(Working):
             and (memory.safe_seq >= token.seq or not facts.parts.settles)
             and not (token.requests or self.woken or _has_news(facts))
             and not (facts.leaving and facts.wants_token)
-            and (
-                (behind > 0 and facts.parts.attached is None)
-                or (_has_little(facts) and waiting <= memory.wanted)
-            )
+            and ((behind > 0 and facts.parts.attached is None) or (_has_little(facts) and waiting <= memory.wanted))
         )
 
     def _rest(self, token: Token, step: Step) -> State:
@@ -269,7 +266,7 @@ def _nothing(first: Seq, token_round: int, timestamp: int, limit: int) -> list[P
 
 def _has_little(facts: Facts) -> bool:
     """Tell whether what waits here lets the token rest. An engine that encloses the ring waits for the token itself."""
-    return not facts.outbox.is_ready if facts.parts.is_enclosed else facts.outbox.packets() <= LITTLE
+    return not facts.outbox.is_ready if facts.parts.is_enclosed else facts.outbox.has_at_most(LITTLE)
 
 
 def _extended(facts: Facts, token: Token) -> Token:
