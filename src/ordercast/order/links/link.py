@@ -62,7 +62,6 @@ class LinkFailure(Enum):
     STALLED = "nothing moved while there was something to send"
     CONTRADICTION = "the other side contradicted itself"
     REPLACED = "the other side began anew"
-    RESET = "the connection was reset or timed out"
 
 
 class Tags(NamedTuple):

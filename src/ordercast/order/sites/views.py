@@ -61,9 +61,6 @@ class WideProposal:
     def rank_of(self) -> dict[ProcessId, int]:
         return {member: rank for rank, fragment in enumerate(self.fragments) for member in fragment.members}
 
-    def rank_of_ring(self, ring: ConfigurationId) -> int | None:
-        return next((rank for rank, one in enumerate(self.fragments) if one.ring == ring), None)
-
 
 @dataclass(frozen=True)
 class WideView:
