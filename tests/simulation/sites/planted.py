@@ -169,7 +169,7 @@ def _sent_twice(patch: pytest.MonkeyPatch) -> None:
         right(self, entry, originator, stamp, where)
         if originator == self.me and where is not Where.REGULAR:
             body = entry.body
-            self.outbox._void += [(body.runs[0].sender, body.runs[0].service, data) for data in body.payloads]
+            self.outbox._void += [(body.runs[0].sender, body.runs[0].service, data, ()) for data in body.payloads]
 
     patch.setattr(Tape, "_take_data", take_data)
 

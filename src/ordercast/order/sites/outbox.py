@@ -8,7 +8,7 @@ before all later ones. A large message goes in parts; if its last part is void i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ordercast.model.errors import UsageError
@@ -17,6 +17,7 @@ from ordercast.model.service import Service
 from ordercast.order.membership.frame import SENDER_MAX
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.sites.frames import DataEntry
+from ordercast.order.sites.interest import DESTINATIONS_MAX, Digests, digests_of
 from ordercast.order.sites.promised import SERVICES
 from ordercast.order.sites.units import (
     BODY_HEAD_SIZE,
@@ -27,8 +28,9 @@ from ordercast.order.sites.units import (
     UnitBody,
     class_of,
 )
+from ordercast.order.sites.views import EVERYBODY
 
-Queued = tuple[int, int, bytes]  # sender, service, data
+Queued = tuple[int, int, bytes, Digests]  # sender, service, data, destinations
 
 
 def queued_from(one: Submission | Submissions, size_max: int) -> list[Queued]:
@@ -40,7 +42,13 @@ def queued_from(one: Submission | Submissions, size_max: int) -> list[Queued]:
     payloads = [one.data] if isinstance(one, Submission) else one.payloads
     if (largest := max(map(len, payloads), default=0)) > size_max:
         raise UsageError(f"a message of {largest} bytes exceeds message_size_max = {size_max}")
-    return [(one.sender, int(one.service), data) for data in payloads]
+    destinations = digests_of(one.destinations)
+    return [(one.sender, int(one.service), data, destinations) for data in payloads]
+
+
+def everybody(destinations: Digests) -> int:
+    """Everything is for everybody."""
+    return EVERYBODY
 
 
 @dataclass(slots=True)
@@ -77,8 +85,9 @@ class WideOutbox:
             self._queue.append(message)
             self.size += len(message[2]) + OVERHEAD
 
-    def next(self, view: bytes) -> DataEntry | None:
-        """Return the next helping for this view; None: there is none, or those for the former are still under way."""
+    def next(self, view: bytes, needs: Callable[[Digests], int] = everybody) -> DataEntry | None:
+        """Return the next helping for this view; None: there is none, or those for the former are still under way.
+        `needs` tells whom destinations stand for: messages for different fragments go apart."""
         if view != self._view:
             if self._under_way:
                 return None
@@ -88,21 +97,31 @@ class WideOutbox:
             self._void.clear()
         if not self._queue:
             return None
-        body = self._part() if len(self._queue[0][2]) > self._whole_max else self._whole()
-        return DataEntry(view, body)
+        if len(self._queue[0][2]) > self._whole_max:
+            return DataEntry(view, (), self._part())  # for everybody: parts before a join would be lacking after it
+        return DataEntry(view, *self._whole(needs))
 
-    def _whole(self) -> UnitBody:
-        """Return messages of one class, as many as fit."""
+    def _whole(self, needs: Callable[[Digests], int]) -> tuple[Digests, UnitBody]:
+        """Return messages of one class and with equal needs, as many as fit, and what they are for together."""
         queue, room = self._queue, self._room
         delivery_class = class_of(queue[0][1])
+        needed = needs(queue[0][3])
+        destinations = queue[0][3] if needed != EVERYBODY else ()
         taken: list[Queued] = []
         runs: list[SessionRun] = []
         while queue and len(taken) < MESSAGES_MAX:
-            sender, service, data = queue[0]
+            sender, service, data, own = queue[0]
             is_run = bool(runs) and (runs[-1].sender, runs[-1].service) == (sender, service)
             cost = len(data) + LENGTH_SIZE + (0 if is_run else RUN_SIZE)
             if cost > room or class_of(service) is not delivery_class:
                 break
+            if own != destinations and needs(own) != needed:
+                break
+            if own != destinations and destinations:
+                merged = tuple(sorted({*own, *destinations}))
+                if len(merged) > DESTINATIONS_MAX:
+                    break
+                destinations = merged
             taken.append(queue.popleft())
             room -= cost
             number = self._number(sender)
@@ -110,12 +129,12 @@ class WideOutbox:
                 runs[-1] = runs[-1]._replace(messages=runs[-1].messages + 1)
             else:
                 runs.append(SessionRun(sender, number, 1, service))
-        self._under_way.append(_UnderWay(sum(len(data) + OVERHEAD for _, _, data in taken), taken))
-        return UnitBody(tuple(runs), tuple(data for _, _, data in taken))
+        self._under_way.append(_UnderWay(sum(len(one[2]) + OVERHEAD for one in taken), taken))
+        return destinations, UnitBody(tuple(runs), tuple(one[2] for one in taken))
 
     def _part(self) -> UnitBody:
         """Return the next part of the large message at the head of the queue."""
-        sender, service, data = self._queue[0]
+        sender, service, data, _ = self._queue[0]
         parts = -(-len(data) // self._whole_max)
         part = self._sent
         number = self._number(sender) if part == 0 else self._numbers[sender]

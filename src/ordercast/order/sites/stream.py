@@ -21,7 +21,7 @@ def front_of(line: int, rank: int) -> Stamp:
 
 
 class UnitStream:
-    __slots__ = ("_ahead", "_promises", "lane", "line", "passed", "rank", "through", "units")
+    __slots__ = ("_ahead", "_promises", "lane", "line", "passed", "rank", "through", "told", "units")
 
     def __init__(self, rank: int, line: int) -> None:
         self.rank = rank
@@ -30,6 +30,7 @@ class UnitStream:
         self.units: dict[int, Unit] = {}  # by stamp: all that are held
         self.lane: StampedLane[Unit] = StampedLane(front_of(line, rank))
         self.passed: deque[int] = deque()  # stamps of units that the order has passed, and that are held
+        self.told: list[Unit] = []  # units that tell interests, in order; whoever takes them empties it
         self._ahead: dict[int, Unit] = {}  # by the stamp of the unit before: not contiguous yet
         self._promises: list[tuple[int, int]] = []  # through, next: of what has not come yet
 
@@ -61,6 +62,8 @@ class UnitStream:
         while (unit := self._ahead.pop(self.through, None)) is not None:
             self.lane.add(unit.place, unit.place, unit)
             self.through = unit.stamp
+            if unit.is_interest:
+                self.told.append(unit)
             self._raise(unit.stamp + 1)
         kept = [promise for promise in self._promises if promise[0] > self.through]
         if len(kept) < len(self._promises):

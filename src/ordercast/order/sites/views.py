@@ -20,6 +20,7 @@ TRANSITIONAL = 2  # so much below a view is the transitional configuration that 
 RANK_SLOTS = 256  # slots of a rank in a position
 _ID = struct.Struct(">QQ")
 SLOT_BITS = 8  # of a stamp: the place of an entry in its packet
+EVERYBODY = (1 << 64) - 1  # all fragments, as bits
 
 
 class Fragment(NamedTuple):

@@ -41,7 +41,7 @@ def test_trees_are_shortest_paths_by_directed_costs_with_ties_by_hops_and_rank()
 
 def test_a_void_helping_is_sent_again_before_all_later_ones() -> None:
     outbox = WideOutbox(200)
-    outbox.add([(0, Service.AGREED, b"a" * 150), (0, Service.AGREED, b"b" * 150), (1, Service.SAFE, b"c")])
+    outbox.add([(0, Service.AGREED, b"a" * 150, ()), (0, Service.AGREED, b"b" * 150, ()), (1, Service.SAFE, b"c", ())])
     first = outbox.next(b"1")
     second = outbox.next(b"1")
     assert first is not None and second is not None and second.body.runs == (SessionRun(0, 2, 1, Service.AGREED),)
@@ -56,7 +56,7 @@ def test_a_void_helping_is_sent_again_before_all_later_ones() -> None:
 
 def test_a_large_message_whose_last_part_is_void_starts_over() -> None:
     outbox = WideOutbox(100)
-    outbox.add([(5, Service.AGREED, bytes(200))])
+    outbox.add([(5, Service.AGREED, bytes(200), ())])
     parts = [outbox.next(b"1") for _ in range(3)]
     assert [part and (part.body.part, part.body.parts) for part in parts] == [(0, 3), (1, 3), (2, 3)]
     for is_void in (False, False, True):
