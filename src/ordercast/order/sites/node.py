@@ -14,6 +14,7 @@ from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, 
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
     MAIN,
+    MILLISECOND,
     Attachment,
     ConfigurationId,
     Incarnation,
@@ -49,6 +50,7 @@ from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.tape import Tape, Where
 from ordercast.order.sites.views import SLOT_BITS, Fragment
+from ordercast.order.sites.window import UnstableWindow
 from ordercast.order.traffic import Traffic
 from ordercast.wire.head import cluster_id_from
 
@@ -78,10 +80,9 @@ class SitesNode:
             node, own, verbose=verbose, beneath=domain.beneath, other_engines=other_engines, settles=True, stamps=True
         )
         self._inner = InnerRing(domain.over_networks(self._ring), MAIN, SITE, self._ring)
-        self._promises = Promises(
-            ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY, prunes=sites.prune
-        )
+        self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY, prunes=sites.prune)
         self._wishes = Wishes(sites.unlearn_ns)
+        self._window = UnstableWindow(sites.window)
         self._outbox = WideOutbox(config.whole_size_max - UNIT_HEAD_SIZE - 1)
         self._storage = WideStorage(config.storage_patience_ns)
         self._tape: Tape | None = None
@@ -175,7 +176,7 @@ class SitesNode:
     def next_deadline(self) -> Instant | None:
         deadlines = [self._inner.next_deadline(), self._storage.deadline]
         if self._tape is not None and self._tape.is_begun:
-            deadlines.append(self.speaker.next_deadline)
+            deadlines += [self.speaker.next_deadline, self._window.deadline]
             if self._tape.state == REGULAR and (late := self._wishes.deadline) != NEVER:
                 deadlines.append(late)
         return min((one for one in deadlines if one is not None), default=None)
@@ -350,6 +351,7 @@ class SitesNode:
             return effects
         while True:
             self._look_at_ring()
+            self._window.look(max(self.tape.queues.values(), default=0) * MILLISECOND, now)
             self.tape.go_on(now)
             effects += self._drained() + self.speaker.step(now)
             effects += self._collect(now)
@@ -410,7 +412,7 @@ class SitesNode:
         tape = self.tape
         if tape.state != REGULAR or self._where is not Where.REGULAR or self._is_behind or tape.behind_here:
             return False
-        limit = self._sites.window // len(tape.view.members)
+        limit = self._window.share(len(tape.view.members))
         is_small = self._outbox.under_way < HELPINGS * self._config.visit_max
         return is_small and not tape.behind and tape.order.own_size < limit
 

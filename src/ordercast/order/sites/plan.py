@@ -65,16 +65,13 @@ def plan_of(proposal: WideProposal, states: States, me: ProcessId) -> WidePlan:
 
 
 def _companions(view: ConfigurationId, states: States) -> tuple[ProcessId, ...]:
-    """Return those who come along from a view: all who have it, but for orphans, and those who become so without them.
-    """
+    """Return those who come along from a view: all who have it, but for orphans and who becomes one without them."""
     said = [_Said(state) for _, state in sorted(states.items()) if state.view == view]
     while True:
         whole = {unit for one in said for unit in one.held}
         hollow = {unit: needs for one in said for unit, needs in one.hollow.items() if unit not in whole}
         kept = [
-            one
-            for one in said
-            if not any(needs >> one.rank & 1 and one.lacks(unit) for unit, needs in hollow.items())
+            one for one in said if not any(needs >> one.rank & 1 and one.lacks(unit) for unit, needs in hollow.items())
         ]
         if len(kept) == len(said):
             return tuple(one.process for one in kept)

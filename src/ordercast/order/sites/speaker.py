@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from ordercast.model.effects import Effect, Record
+from ordercast.model.effects import Alarm, AlarmKind, Effect, Record
 from ordercast.model.errors import WireError
-from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Instant, ProcessId
+from ordercast.model.ids import MILLISECOND, NO_CONFIGURATION, ConfigurationId, Instant, ProcessId
 from ordercast.model.notes import Occurred, Occurrence, PacketDropped
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.convening import NEVER, Convener
 from ordercast.order.sites.frames import (
+    Contradiction,
     ProposeFrame,
+    QueueFrame,
     ReachRecord,
     RecoveredFrame,
     RoutesFrame,
@@ -30,12 +32,17 @@ from ordercast.order.sites.promised import WIDE
 from ordercast.order.sites.routes import SourceTree, children, reaches, trees_of
 from ordercast.order.sites.spreading import Spreading
 from ordercast.order.sites.states import REGULAR
+from ordercast.order.sites.stuck import StuckSites
 from ordercast.order.sites.tape import Tape
 from ordercast.order.sites.topology import Records
 from ordercast.order.sites.units import Unit
-from ordercast.order.sites.update import Owing
+from ordercast.order.sites.update import Owing, Pressure
 from ordercast.order.sites.views import EVERYBODY, SLOT_BITS, Fragment, WideProposal, digest_of
 
+QUEUE_LONG_MS = 200  # a queue that takes longer to empty is told
+QUEUE_SHORT_MS = 100  # and one that is that short again
+QUEUE_MS_MAX = (1 << 16) - 1
+QUEUE_NEWS_MIN, QUEUE_NEWS_MAX = 0.5, 1.5  # a change to less or more of what was told is news
 PAST_MAX = 256  # views that are known to be over
 EARLY_MAX = 4096  # frames of views and attempts that have not begun here
 
@@ -61,6 +68,9 @@ class Speaker:
         self.occurred: Counter[Occurrence] = Counter()
         self.spreading = Spreading(neighbours, self.occurred)
         self.dropped: list[str] = []  # why frames were
+        self._stuck = StuckSites(config.stuck_ns)
+        self._alarms: list[Effect] = []
+        self._queue_ms = 0  # of the links here, as the own ring was told
         self._past: deque[bytes] = deque(maxlen=PAST_MAX)  # digests of views that are over
 
     @property
@@ -72,8 +82,8 @@ class Speaker:
         return self._neighbours
 
     @property
-    def _is_behind(self) -> bool:
-        return bool(self._tape.behind_here)
+    def _pressure(self) -> Pressure:
+        return Pressure(bool(self._tape.behind_here), self._queue_ms)
 
     @property
     def is_quiet(self) -> bool:
@@ -135,7 +145,7 @@ class Speaker:
             numbers = unit.rank, place, unit.stamp, unit.previous, aru, unit.needs
             frame = UnitFrame(self._tape.view.digest, *numbers, unit.body)
             self.spreading.spread(frame, encode(frame))
-            self._owing.said(unit.stamp + 1, aru, False, None)
+            self._owing.said(unit.stamp + 1, aru, None, None)
 
     # Spreading
 
@@ -166,12 +176,15 @@ class Speaker:
                 self._take(peer, payload, now)
             except WireError as error:
                 self.dropped.append(str(error))
+                if isinstance(error, Contradiction):
+                    self._neighbours.fail(peer)
         return effects
 
     def _take(self, peer: ProcessId, data: bytes, now: Instant) -> None:
         frame = decode(data)
         match frame:
             case ReachRecord():
+                self._neighbours.check(frame.fragment)
                 if frame.process != self._me and self._records.take(frame, now):
                     self._has_news = True
                     self._flood(data, peer)
@@ -201,7 +214,7 @@ class Speaker:
             return
         if frame.rank >= len(tape.view.fragments) or frame.rank == tape.rank:
             raise WireError("a frame of a fragment that is not there, or of my own")
-        if self.spreading.is_copy(frame):
+        if self.spreading.is_copy(frame, data):
             self.occurred[Occurrence.SITES_COPY] += 1
             return
         is_for_tape = self.spreading.is_news(frame)
@@ -282,6 +295,7 @@ class Speaker:
         self._neighbours.forgive(now)
         self._records.forgive(now)
         self._convener.forgive(now)
+        self._stuck.forgive()
         self.occurred[Occurrence.SITES_FORGIVEN] += 1
 
     def step(self, now: Instant) -> list[Effect]:
@@ -295,7 +309,9 @@ class Speaker:
                 if self.spreading.routes is not None:
                     self._send(peer, encode(self.spreading.routes), is_urgent=True)
             self._tell_record(now)
+            self._look_for_stuck(now)
             self._convene(now)
+            self._tell_queue()
             self._update(now)
         effects = neighbours.flush(now)
         if neighbours.failed and self.is_open:
@@ -304,6 +320,36 @@ class Speaker:
             effects += neighbours.flush(now)
         neighbours.failed.clear()
         return effects
+
+    def _look_for_stuck(self, now: Instant) -> None:
+        """Leave out of the next view whoever answers and holds up all others."""
+        tape = self._tape
+        if now < self._stuck.look_at or tape.state != REGULAR or not self._is_wide:
+            return
+        for rank in self._stuck.look(tape.order, now):
+            fragment = tape.view.fragments[rank]
+            if self._convener.leave_out(fragment.representative, now):
+                self._has_news = True
+                self.occurred[Occurrence.SITES_STUCK] += 1
+                text = (
+                    f"site {fragment.site} answers, and for {self._config.stuck_ns / 1e9:g} s has said nothing that all "
+                    "others wait for; it is left out for a while: look at the ring there"
+                )
+                self._alarms.append(Alarm(AlarmKind.SITE_STUCK, text, fragment.representative, domain=fragment.site))
+
+    def _tell_queue(self) -> None:
+        """Tell the own ring how long its links' queues are, when they have become long or short."""
+        if not self._is_wide or self._tape.state != REGULAR:
+            return
+        queue_ms = self._neighbours.queue_ns() // MILLISECOND
+        is_long, was_long = queue_ms > QUEUE_LONG_MS, self._queue_ms > 0
+        if is_long and (not was_long or not QUEUE_NEWS_MIN < queue_ms / self._queue_ms < QUEUE_NEWS_MAX):
+            self._queue_ms = min(queue_ms, QUEUE_MS_MAX)
+        elif was_long and queue_ms < QUEUE_SHORT_MS:
+            self._queue_ms = 0
+        else:
+            return
+        self.entries.append((0, encode(QueueFrame(self._queue_ms))))
 
     def _convene(self, now: Instant) -> None:
         """Look whether a view is to be proposed, when something has changed or it is time."""
@@ -341,23 +387,27 @@ class Speaker:
         owing, order = self._owing, self._tape.order
         if owing is None or self._tape.state != REGULAR or not self._is_wide:
             return NEVER
-        return owing.due(order.own.line, order.arus[order.rank], self._is_behind, now)
+        return owing.due(order.own.line, order.arus[order.rank], self._pressure, now)
 
     def _update(self, now: Instant) -> None:
         if self._owed_at(now) > now:
             return
         order = self._tape.order
         line, aru = order.own.line, order.arus[order.rank]
-        frame = UpdateFrame(self._tape.view.digest, order.rank, order.own.through, line, aru, self._is_behind)
+        numbers = order.rank, order.own.through, line, aru
+        frame = UpdateFrame(self._tape.view.digest, *numbers, self._pressure.is_behind, self._pressure.queue_ms)
         self.spreading.spread(frame, encode(frame))
         assert self._owing is not None
-        self._owing.said(line, aru, self._is_behind, now)
+        self._owing.said(line, aru, self._pressure, now)
         self.occurred[Occurrence.SITES_UPDATE] += 1
 
     def notes(self) -> list[Effect]:
         """Return what has happened since this was asked last."""
         effects: list[Effect] = [Record(Occurred(what, count)) for what, count in self.occurred.items() if count]
         effects += (Record(PacketDropped(why), WIDE) for why in self.dropped)
+        effects += [*self._alarms, *self._neighbours.alarms]
+        self._alarms.clear()
+        self._neighbours.alarms.clear()
         self.occurred.clear()
         self.dropped.clear()
         return effects
@@ -367,6 +417,8 @@ class Speaker:
         deadlines = [self._neighbours.next_deadline]
         if self.is_open and self._tape.is_begun:
             deadlines += [self._tell_at, self._convener.deadline, self._owed_at(Instant(0))]
+            if self._is_wide and self._tape.state == REGULAR:
+                deadlines.append(self._stuck.look_at)
         due = [one for one in deadlines if one is not None and one != NEVER]
         return min(due, default=None)
 

@@ -3,6 +3,8 @@
     DataEntry     messages of a daemon of the site, or what it wants: a unit of the view, or void
     UnitFrame     a unit of another site, as its representative brought it
     UpdateFrame   another site's promise and acknowledgement
+    BehindFrame, QueueFrame
+                  an application of the site cannot take more; what its links have to send waits for long
     ProposeFrame  BEGIN: from here on nothing of the old view is sent, taken or delivered
     SpreadFrame   STATE, RECOVERED and READY of an attempt, of this site or brought
 
@@ -26,6 +28,7 @@ from ordercast.order.sites.frames import (
     BehindFrame,
     DataEntry,
     ProposeFrame,
+    QueueFrame,
     ReadyFrame,
     RecoveredFrame,
     SpreadFrame,
@@ -68,6 +71,7 @@ class Tape:
         self.clock = 0  # the highest stamp on the tape
         self.behind: set[int] = set()  # ranks of sites where an application cannot take more
         self._updated: dict[int, int] = {}  # the highest promise in an update of each rank: links reorder
+        self.queues: dict[int, int] = {}  # how long those of sites are that are long, in milliseconds, by rank
         self.behind_here: set[ProcessId] = set()  # daemons of the site, likewise
         self.effects: list[Effect] = []  # for the driver; whoever takes them empties the list, likewise the next three
         self.entries: list[bytes] = []  # for the own ring
@@ -145,6 +149,8 @@ class Tape:
                 self._take_update(frame)
             case BehindFrame():
                 (self.behind_here.add if frame.is_behind else self.behind_here.discard)(originator)
+            case QueueFrame():
+                self._take_queue(self.rank, frame.queue_ms)
             case ProposeFrame() if where is Where.REGULAR:
                 self._take_begin(frame.proposal)
             case SpreadFrame() if where is Where.REGULAR:
@@ -205,6 +211,13 @@ class Tape:
             return  # the site has changed its mind since
         self._updated[frame.rank] = frame.line
         (self.behind.add if frame.is_behind else self.behind.discard)(frame.rank)
+        self._take_queue(frame.rank, frame.queue_ms)
+
+    def _take_queue(self, rank: int, queue_ms: int) -> None:
+        if queue_ms:
+            self.queues[rank] = queue_ms
+        else:
+            self.queues.pop(rank, None)
 
     # Attempts
 
@@ -331,6 +344,7 @@ class Tape:
             transitional = self._end_view(plan, ConfigurationId(seq - TRANSITIONAL, companions[0]), reason)
         self._order, self._interests, self.attempt = WideOrder(plan.view, self.me), InterestTable(plan.view), None
         self.behind.clear()
+        self.queues.clear()
         self._updated.clear()
         self._move(REGULAR, None, f"view {plan.view.id}")
         self._install_regular(plan.view.id, plan.view.members, transitional, companions, reason)
