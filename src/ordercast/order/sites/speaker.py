@@ -5,15 +5,16 @@ Transit does not wait for the tape: what comes on a link is passed on along the 
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 
-from ordercast.model.effects import Alarm, AlarmKind, Effect, Record
+from ordercast.model.effects import Effect, Record
 from ordercast.model.errors import WireError
-from ordercast.model.ids import MILLISECOND, NO_CONFIGURATION, ConfigurationId, Instant, ProcessId
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Instant, ProcessId
 from ordercast.model.notes import Occurred, Occurrence, PacketDropped
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.convening import NEVER, Convener
+from ordercast.order.sites.early import EarlyFrames
 from ordercast.order.sites.frames import (
     Contradiction,
     ProposeFrame,
@@ -37,14 +38,8 @@ from ordercast.order.sites.tape import Tape
 from ordercast.order.sites.topology import Records
 from ordercast.order.sites.units import Unit
 from ordercast.order.sites.update import Owing, Pressure
-from ordercast.order.sites.views import EVERYBODY, SLOT_BITS, Fragment, WideProposal, digest_of
-
-QUEUE_LONG_MS = 200  # a queue that takes longer to empty is told
-QUEUE_SHORT_MS = 100  # and one that is that short again
-QUEUE_MS_MAX = (1 << 16) - 1
-QUEUE_NEWS_MIN, QUEUE_NEWS_MAX = 0.5, 1.5  # a change to less or more of what was told is news
-PAST_MAX = 256  # views that are known to be over
-EARLY_MAX = 4096  # frames of views and attempts that have not begun here
+from ordercast.order.sites.views import EVERYBODY, SLOT_BITS, Fragment, WideProposal
+from ordercast.order.sites.window import QueueReport
 
 
 class Speaker:
@@ -63,15 +58,14 @@ class Speaker:
         self._owing: Owing | None = None
         self._taken: WideProposal | None = None  # the highest attempt that was
         self._attempt_trees: tuple[SourceTree, ...] = ()
-        self._early: deque[tuple[UnitFrame | UpdateFrame | SpreadFrame, bytes]] = deque()
+        self._early = EarlyFrames()
         self.entries: list[tuple[int, bytes]] = []  # for the own ring, with the stamp that its clock has to hear first
         self.occurred: Counter[Occurrence] = Counter()
         self.spreading = Spreading(neighbours, self.occurred)
         self.dropped: list[str] = []  # why frames were
         self._stuck = StuckSites(config.stuck_ns)
         self._alarms: list[Effect] = []
-        self._queue_ms = 0  # of the links here, as the own ring was told
-        self._past: deque[bytes] = deque(maxlen=PAST_MAX)  # digests of views that are over
+        self._queue = QueueReport()
 
     @property
     def is_open(self) -> bool:
@@ -83,7 +77,7 @@ class Speaker:
 
     @property
     def _pressure(self) -> Pressure:
-        return Pressure(bool(self._tape.behind_here), self._queue_ms)
+        return Pressure(bool(self._tape.behind_here), self._queue.told_ms)
 
     @property
     def is_quiet(self) -> bool:
@@ -122,17 +116,13 @@ class Speaker:
 
     def _begin_view(self) -> None:
         view = self._tape.view
-        self._past.append(digest_of(self._view))
+        early = self._early.of_view(self._view, view.digest)
         self._view = view.id
         self.spreading.begin(self._tape.order)
         self._owing = Owing(self._config, self._tape.order.base, len(view.members))
-        early, self._early = self._early, deque()
         for frame, data in early:
-            if isinstance(frame, SpreadFrame):
-                self._early.append((frame, data))
-            elif frame.view == view.digest:
-                self.occurred[Occurrence.SITES_EARLY_FRAME] += 1
-                self._take_of_view(frame, data)
+            self.occurred[Occurrence.SITES_EARLY_FRAME] += 1
+            self._take_of_view(frame, data)
 
     def _heed(self, unit: Unit, now: Instant) -> None:
         order = self._tape.order
@@ -209,8 +199,7 @@ class Speaker:
     def _take_of_view(self, frame: UnitFrame | UpdateFrame, data: bytes) -> None:
         tape = self._tape
         if frame.view != tape.view.digest:
-            if frame.view not in self._past:
-                self._keep(frame, data)
+            self._early.keep(frame, data)
             return
         if frame.rank >= len(tape.view.fragments) or frame.rank == tape.rank:
             raise WireError("a frame of a fragment that is not there, or of my own")
@@ -244,12 +233,6 @@ class Speaker:
         for parent, vector in spreading.take_routes(frame):
             self._send(parent, encode(vector), is_urgent=True)
 
-    def _keep(self, frame: UnitFrame | UpdateFrame | SpreadFrame, data: bytes) -> None:
-        """What a link has acknowledged must not be thrown away while it may still be of use."""
-        self._early.append((frame, data))
-        if len(self._early) > EARLY_MAX:
-            self._early.popleft()
-
     def _take_proposal(self, proposal: WideProposal, data: bytes) -> None:
         if self._tape.ring not in proposal.fragments or self._tape.ring.representative != self._me:
             return
@@ -265,17 +248,13 @@ class Speaker:
             link.withdraw()
         self._pass_on_control(SpreadFrame(proposal.id, coordinator, EVERYBODY, b""), data)
         self.entries.append((0, data))
-        early, self._early = self._early, deque()
-        for frame, each in early:
-            if isinstance(frame, SpreadFrame):
-                self._take_control(frame, each)
-            else:
-                self._early.append((frame, each))
+        for frame, each in self._early.of_attempts():
+            self._take_control(frame, each)
 
     def _take_control(self, spread: SpreadFrame, data: bytes) -> None:
         taken = self._taken
         if taken is None or spread.attempt > taken.id:
-            self._keep(spread, data)
+            self._early.keep(spread, data)
             return
         if spread.attempt < taken.id:
             return
@@ -326,30 +305,16 @@ class Speaker:
         tape = self._tape
         if now < self._stuck.look_at or tape.state != REGULAR or not self._is_wide:
             return
-        for rank in self._stuck.look(tape.order, now):
-            fragment = tape.view.fragments[rank]
+        for fragment in self._stuck.look(tape.order, now):
             if self._convener.leave_out(fragment.representative, now):
                 self._has_news = True
                 self.occurred[Occurrence.SITES_STUCK] += 1
-                text = (
-                    f"site {fragment.site} answers, and for {self._config.stuck_ns / 1e9:g} s has said nothing that all "
-                    "others wait for; it is left out for a while: look at the ring there"
-                )
-                self._alarms.append(Alarm(AlarmKind.SITE_STUCK, text, fragment.representative, domain=fragment.site))
+                self._alarms.append(self._stuck.alarm(fragment))
 
     def _tell_queue(self) -> None:
         """Tell the own ring how long its links' queues are, when they have become long or short."""
-        if not self._is_wide or self._tape.state != REGULAR:
-            return
-        queue_ms = self._neighbours.queue_ns() // MILLISECOND
-        is_long, was_long = queue_ms > QUEUE_LONG_MS, self._queue_ms > 0
-        if is_long and (not was_long or not QUEUE_NEWS_MIN < queue_ms / self._queue_ms < QUEUE_NEWS_MAX):
-            self._queue_ms = min(queue_ms, QUEUE_MS_MAX)
-        elif was_long and queue_ms < QUEUE_SHORT_MS:
-            self._queue_ms = 0
-        else:
-            return
-        self.entries.append((0, encode(QueueFrame(self._queue_ms))))
+        if self._is_wide and self._tape.state == REGULAR and self._queue.is_news(self._neighbours.queue_ns()):
+            self.entries.append((0, encode(QueueFrame(self._queue.told_ms))))
 
     def _convene(self, now: Instant) -> None:
         """Look whether a view is to be proposed, when something has changed or it is time."""

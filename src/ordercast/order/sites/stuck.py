@@ -7,9 +7,11 @@ left out of the view: one ring must not stop all.
 
 from __future__ import annotations
 
-from ordercast.model.ids import Instant
+from ordercast.model.effects import Alarm, AlarmKind
+from ordercast.model.ids import SECOND, Instant
 from ordercast.order.sites.observed import wait_of
 from ordercast.order.sites.order import WideOrder
+from ordercast.order.sites.views import Fragment
 
 LOOKS = 4  # in the time after which a site is stuck
 
@@ -25,8 +27,8 @@ class StuckSites:
         """Count from now on: this process itself did nothing for a while."""
         self._waited.clear()
 
-    def look(self, order: WideOrder, now: Instant) -> list[int]:
-        """Return the ranks of those that are stuck; `look_at` tells when to look again."""
+    def look(self, order: WideOrder, now: Instant) -> list[Fragment]:
+        """Return those that are stuck; `look_at` tells when to look again."""
         self.look_at = Instant(now + self._patience_ns // LOOKS)
         if order.view.digest != self._view:
             self._view = order.view.digest
@@ -38,4 +40,13 @@ class StuckSites:
             rank: self._waited[rank] if rank in self._waited and self._waited[rank][0] == word else (word, now)
             for rank, word in words.items()
         }
-        return [rank for rank, (_, since) in self._waited.items() if now - since >= self._patience_ns]
+        late = [rank for rank, (_, since) in self._waited.items() if now - since >= self._patience_ns]
+        return [order.view.fragments[rank] for rank in late]
+
+    def alarm(self, fragment: Fragment) -> Alarm:
+        """Return what a person should know of one that is left out."""
+        text = (
+            f"site {fragment.site} answers, and for {self._patience_ns / SECOND:g} s has said nothing that all others "
+            "wait for; it is left out for a while: look at the ring there"
+        )
+        return Alarm(AlarmKind.SITE_STUCK, text, fragment.representative, domain=fragment.site)

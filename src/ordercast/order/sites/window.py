@@ -15,6 +15,28 @@ STEP_NS = 100 * MILLISECOND  # it changes at most once in this time: a change ne
 STEPS = 32  # from nothing to the whole
 LEAST = 16  # so many shares of the whole remain
 
+SHORT_MS = 100  # a queue that was long is told to be short again below this
+REPORT_MS_MAX = (1 << 16) - 1
+NEWS = 0.5, 1.5  # less or more than so many times what was told is news
+
+
+class QueueReport:
+    """What a representative tells of the queues of its links."""
+
+    def __init__(self) -> None:
+        self.told_ms = 0  # 0: they are short
+
+    def is_news(self, queue_ns: int) -> bool:
+        """Hear how long the longest is now; return whether that is to be told."""
+        queue_ms, told_ms = min(queue_ns // MILLISECOND, REPORT_MS_MAX), self.told_ms
+        if queue_ns > QUEUE_MAX_NS:
+            if told_ms and NEWS[0] < queue_ms / told_ms < NEWS[1]:
+                return False
+            self.told_ms = queue_ms
+        elif told_ms and queue_ms < SHORT_MS:
+            self.told_ms = 0
+        return self.told_ms != told_ms
+
 
 class UnstableWindow:
     def __init__(self, whole: int) -> None:
