@@ -155,8 +155,8 @@ def _void_lost(patch: pytest.MonkeyPatch) -> None:
     """What is void is not sent again."""
     right = WideOutbox.seen
 
-    def seen(self: WideOutbox, *, is_void: bool) -> None:
-        right(self, is_void=False)
+    def seen(self: WideOutbox, count: int = 1, *, is_void: bool) -> None:
+        right(self, count, is_void=False)
 
     patch.setattr(WideOutbox, "seen", seen)
 

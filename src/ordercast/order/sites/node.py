@@ -30,7 +30,7 @@ from ordercast.model.roster import Roster
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, EngineStats, Membership, granted
 from ordercast.order.layered import InnerRing
 from ordercast.order.membership.stats import RingStats
-from ordercast.order.outbox import OVERHEAD
+from ordercast.order.outbox import cost
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
@@ -47,7 +47,7 @@ from ordercast.order.sites.speaker import Speaker
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.tape import Tape, Where
-from ordercast.order.sites.views import SLOT_BITS, Fragment
+from ordercast.order.sites.views import Fragment
 from ordercast.order.traffic import Traffic
 from ordercast.wire.head import cluster_id_from
 
@@ -220,12 +220,12 @@ class SitesNode:
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         if self._is_leaving:
             raise UsageError("this process is leaving: it sends nothing more")
-        messages = [message for one in submissions for message in queued_from(one, self._config.message_size_max)]
-        size = sum(len(data) + OVERHEAD for _, _, data in messages)
+        lots = [lot for one in submissions for lot in queued_from(one, self._config.message_size_max)]
+        size = cost(lots)
         if size > self.room():
             self.want_room(size)
             raise UsageError(f"no room for {size} bytes; wait for a Room effect")
-        self._outbox.add(messages)
+        self._outbox.add(lots)
         if self.room() < self._config.queue_size_max // 4:
             self.want_room(self._config.queue_size_max // 2)
         return self._go_on(now)
@@ -298,17 +298,14 @@ class SitesNode:
         return onward
 
     def _read(self, delivered: Deliver, now: Instant) -> list[Effect]:
-        """Take entries of the tape, one by one."""
+        """Take entries of the tape, as many at once as are alike."""
         assert delivered.stamps is not None
         tape, where = self.tape, self._where if delivered.ordered else Where.BEYOND
         effects: list[Effect] = []
-        for (seq, originator, _, _, payloads, each, base), stamps in zip(
-            delivered.parcels, delivered.stamps, strict=True
-        ):
-            for index, data in enumerate(payloads):
-                packet, slot = divmod(index, each)
-                stamp = stamps[packet] << SLOT_BITS | base + slot
-                tape.take(data, originator, seq + packet, stamp, where)
+        for (seq, originator, _, _, payloads, *_), stamps in zip(delivered.parcels, delivered.stamps, strict=True):
+            at = 0
+            while at < len(payloads):
+                at += tape.take_alike(payloads[at:], originator, seq + at, stamps[at:], where)
                 effects += self._drained()
                 self.speaker.after_entry(now)
         return effects
@@ -377,25 +374,27 @@ class SitesNode:
         if self._is_behind != self._said_behind:
             self._said_behind = self._is_behind
             self._to_ring.add([(0, encode(BehindFrame(self._is_behind)))])
-        while self._may_send():
-            entry = self._outbox.next(tape.view.digest)
-            if entry is None:
+        while (room := self._may_send()) > 0:
+            entries = self._outbox.next(tape.view.digest, room)
+            if not entries:
                 return
-            self._to_ring.add([(0, encode(entry))])
+            self._to_ring.add((0, entry) for entry in entries)
 
-    def _may_send(self) -> bool:
+    def _may_send(self) -> int:
+        """Return how many helpings the ring may be given."""
         tape = self.tape
         if tape.state != REGULAR or self._where is not Where.REGULAR or self._is_behind or tape.behind_here:
-            return False
+            return 0
         limit = self._sites.window // len(tape.view.members)
-        is_small = self._outbox.under_way < HELPINGS * self._config.visit_max
-        return is_small and not tape.behind and tape.order.own_size < limit
+        if tape.behind or tape.order.own_size >= limit:
+            return 0
+        return HELPINGS * self._config.visit_max - self._outbox.under_way
 
     def _submit(self, now: Instant) -> list[Effect]:
         """Give the ring what waits, as far as it has room."""
         stamp, batch = self._to_ring.batch()
         effects = self._taken(self._inner.hear(stamp, now), now) if stamp else []
-        return effects + self._taken(self._inner.submit(batch, now), now)
+        return effects + self._taken(self._inner.submit([batch], now), now)
 
     def _leave_if_done(self, now: Instant) -> list[Effect]:
         """Leave the ring when everything that was submitted is delivered, and everybody has it."""

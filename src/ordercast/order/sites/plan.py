@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.frames import StateFrame
-from ordercast.order.sites.views import SLOT_BITS, WideProposal, WideView, next_seq
+from ordercast.order.sites.views import WideProposal, WideView, next_seq
 from ordercast.order.stamped.lanes import Stamp
 
 States = Mapping[ProcessId, StateFrame]
@@ -58,7 +58,7 @@ def _view_of(proposal: WideProposal, states: States) -> WideView:
     """Return the view that begins: its seq lies above all that any daemon knows."""
     highest = max(state.seq for state in states.values())
     seq = proposal.id.seq if highest < proposal.id.seq else next_seq(highest)
-    base = max(state.clock for state in states.values()) >> SLOT_BITS
+    base = max(state.clock for state in states.values())
     return WideView(ConfigurationId(seq, proposal.id.representative), proposal, base)
 
 

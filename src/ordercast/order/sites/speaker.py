@@ -34,7 +34,7 @@ from ordercast.order.sites.tape import EVERYBODY, Tape
 from ordercast.order.sites.topology import Records
 from ordercast.order.sites.units import Unit
 from ordercast.order.sites.update import Owing
-from ordercast.order.sites.views import SLOT_BITS, Fragment, WideProposal, digest_of
+from ordercast.order.sites.views import Fragment, WideProposal, digest_of
 
 PAST_MAX = 256  # views that are known to be over
 EARLY_MAX = 4096  # frames of views and attempts that have not begun here
@@ -104,8 +104,10 @@ class Speaker:
         control, tape.control = tape.control, []
         if not self.is_open:
             return
-        for unit in heard:
-            self._heed(unit, now)
+        if self._is_wide:
+            for unit in heard:
+                for single in unit.singles():
+                    self._heed(single, now)
         for spread in control:
             if self._taken is not None and spread.attempt == self._taken.id:
                 self._pass_on_control(spread, encode(spread))
@@ -129,7 +131,7 @@ class Speaker:
         assert self._owing is not None
         is_own = unit.rank == order.rank
         self._owing.heed(unit, now, is_foreign=not is_own)
-        if is_own and unit.previous is not None and self._is_wide:
+        if is_own and unit.previous is not None:
             place = self._tape.view.members.index(unit.originator)
             aru = order.arus[order.rank]
             frame = UnitFrame(self._tape.view.digest, unit.rank, place, unit.stamp, unit.previous, aru, unit.body)
@@ -206,7 +208,7 @@ class Speaker:
         self.spreading.spread(frame, data)
         if not tape.order.is_held:
             stamp = frame.stamp if isinstance(frame, UnitFrame) else frame.line
-            self.entries.append((stamp >> SLOT_BITS, data))
+            self.entries.append((stamp, data))
 
     def _take_routes(self, frame: RoutesFrame, data: bytes, peer: ProcessId | None = None) -> None:
         """Use other links, and tell it on; whoever has a new parent tells it what is here."""
@@ -262,7 +264,7 @@ class Speaker:
         if spread.needs & 1 << taken.rank_of[self._me]:
             stamp = frame.clock if isinstance(frame, StateFrame) else 0
             stamp = frame.stamp if isinstance(frame, RecoveredFrame) else stamp
-            self.entries.append((stamp >> SLOT_BITS, data))
+            self.entries.append((stamp, data))
 
     # Time
 

@@ -13,6 +13,7 @@ and controls are void in all of it. Beyond the gap units are kept and lines stan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
@@ -37,9 +38,10 @@ from ordercast.order.sites.frames import (
 from ordercast.order.sites.order import PassedUnit, WideOrder
 from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.plan import WidePlan
+from ordercast.order.sites.runs import EntryRun, read_entries
 from ordercast.order.sites.states import BROKEN, EXCHANGE, RECOVERY, REGULAR, STARTING
 from ordercast.order.sites.storage import WideStorage
-from ordercast.order.sites.units import Unit
+from ordercast.order.sites.units import AnyUnit, Unit, UnitRun
 from ordercast.order.sites.views import RANK_SLOTS, TRANSITIONAL, Fragment, WideProposal, WideView
 
 EVERYBODY = (1 << 64) - 1
@@ -70,7 +72,7 @@ class Tape:
         self.behind_here: set[ProcessId] = set()  # daemons of the site, likewise
         self.effects: list[Effect] = []  # for the driver; whoever takes them empties the list, likewise the next three
         self.entries: list[bytes] = []  # for the own ring
-        self.heard: list[Unit] = []  # new units, for the representative
+        self.heard: list[AnyUnit] = []  # new units, for the representative
         self.control: list[SpreadFrame] = []  # of the own ring, for the representative to spread
         self.known_seq = 0  # the highest of views and attempts
         self.view_seq = 0  # the highest of views that were installed or agreed to
@@ -128,6 +130,38 @@ class Tape:
         if where is not Where.BEYOND and self.state == REGULAR:
             self.order.tape_at(seq, stamp)
 
+    def take_alike(
+        self, entries: Sequence[bytes], originator: ProcessId, seq: int, stamps: Sequence[int], where: Where
+    ) -> int:
+        """Take the first of entries in a row, and with it those of messages behind it that are alike; return how many
+        were taken."""
+        run = read_entries(entries) if where is Where.REGULAR else None
+        if run is None or stamps[run.entries - 1] != stamps[0] + run.entries - 1:
+            self.take(entries[0], originator, seq, stamps[0], where)
+            return 1
+        count = run.entries
+        self.clock = max(self.clock, stamps[count - 1])
+        self._take_run(run, originator, stamps[0])
+        if self.state == REGULAR:
+            self.order.tape_at(seq + count - 1, stamps[count - 1])
+        return count
+
+    def _take_run(self, said: EntryRun, originator: ProcessId, stamp: int) -> None:
+        if self._is_void(said.view, originator, said.entries):
+            return
+        order = self.order
+        run = UnitRun(order.rank, stamp, order.own.through, originator, said.run, said.each, said.payloads)
+        order.take_run(run)
+        self.heard.append(run)
+
+    def _is_void(self, view: bytes, originator: ProcessId, count: int = 1) -> bool:
+        """Whether messages for this view come when another one is installed, or none; their originator notes it."""
+        is_void = self.state != REGULAR or view != self.view.digest
+        if originator == self.me:
+            self.outbox.seen(count, is_void=is_void)
+            self._occurred(Occurrence.SITES_VOID, count * is_void)
+        return is_void
+
     def _take(self, frame: WideFrame, originator: ProcessId, stamp: int, where: Where) -> None:
         match frame:
             case DataEntry():
@@ -144,11 +178,7 @@ class Tape:
                 self._take_control(frame)
 
     def _take_data(self, entry: DataEntry, originator: ProcessId, stamp: int, where: Where) -> None:
-        is_void = self.state != REGULAR or entry.view != self.view.digest
-        if originator == self.me:
-            self.outbox.seen(is_void=is_void)
-            self._occurred(Occurrence.SITES_VOID, int(is_void))
-        if is_void:
+        if self._is_void(entry.view, originator):
             return
         order = self.order
         previous = None if where is Where.BEYOND else order.own.through
@@ -190,6 +220,7 @@ class Tape:
             self._occurred(Occurrence.SITES_ATTEMPT_REPLACED)
         self.attempt = WideAttempt(proposal, self.me)
         self.known_seq = max(self.known_seq, proposal.id.seq)
+        self.order.unroll()
         self.order.is_held = True
         self._move(EXCHANGE, ChangeReason(proposal.reason), f"attempt {proposal.id}")
         self._say(encode(self._state_frame(proposal.id)))
@@ -241,7 +272,7 @@ class Tape:
         self.view_seq = max(self.view_seq, plan.view.id.seq)
         self.known_seq = max(self.known_seq, self.view_seq)
         for (rank, stamp), needs in sorted(plan.to_send.items()):
-            unit = self.order.streams[rank].units[stamp]
+            (unit,) = self.order.streams[rank].units[stamp].singles()
             frame = RecoveredFrame(attempt.id, self.view.digest, rank, unit.originator, stamp, unit.body)
             self._say(encode(frame), needs)
 
