@@ -17,6 +17,7 @@ from ordercast.sim.topology import Line
 
 SITES_MAX = 4
 TROUBLES_MAX = 7
+PRUNED = 0.4  # of the runs have topics
 EARLIEST_NS = 80 * MILLISECOND  # by then there may be one view
 SiteHosts = list[list[int]]  # by site
 
@@ -32,6 +33,7 @@ def with_sites(options: SimOptions, seed: int) -> SimOptions:
     hosts = [[node for node, place in enumerate(places) if place == site] for site in range(count)]
     until = max(options.fault_time_ns, rng.choice((600, 900, 1200)) * MILLISECOND)
     faults = (*options.faults, *_troubles(hosts, until, rng))
+    options = _with_topics(options, seed)
     return replace(
         options,
         attachments=tuple((place, count) for place in places),
@@ -42,11 +44,25 @@ def with_sites(options: SimOptions, seed: int) -> SimOptions:
             delta_ns=rng.choice((0, 5, 20, 40)) * MILLISECOND,
             window=rng.choice((4, 64)) << 10,
             rate=Random(f"rate {seed}").choice(("fair", "fair", "4mbit", "100mbit")),
+            prune=options.has_clients or bool(options.topics),
         ),
         links=(),
         faults=tuple(sorted(faults, key=lambda fault: fault.at)),
         fault_time_ns=until,
     )
+
+
+def _with_topics(options: SimOptions, seed: int) -> SimOptions:
+    """The same with topics that some hosts want, and that others begin and cease to want; in some runs of plain
+    messages. Everywhere else nothing is pruned, so that the judges ask for everything."""
+    rng = Random(f"topics of sites {seed}")
+    if options.has_clients or options.saturation or rng.random() >= PRUNED:
+        return options
+    topics = tuple(
+        tuple(sorted(rng.sample(range(options.nodes), rng.randrange(1, max(2, options.nodes // 2) + 1))))
+        for _ in range(rng.choice((2, 4, 8)))
+    )
+    return replace(options, topics=topics, topic_changes=rng.choice((0, 10, 30)))
 
 
 def _links(count: int, rng: Random) -> tuple[tuple[int, int], ...]:

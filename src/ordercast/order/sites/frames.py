@@ -14,6 +14,7 @@ class DataEntry(NamedTuple):
     """Messages of a daemon on its own ring, for one view: in any other they are void."""
 
     view: bytes
+    destinations: tuple[int, ...]  # digests of what it is for; none: for everybody
     body: UnitBody
 
 
@@ -26,6 +27,7 @@ class UnitFrame(NamedTuple):
     stamp: int
     previous: int
     aru: int
+    needs: int  # fragments that it is for, as bits
     body: UnitBody
 
 
@@ -84,11 +86,13 @@ class StateFrame(NamedTuple):
     process: ProcessId
     view: ConfigurationId
     lines: tuple[int, ...]  # by rank in that view
-    held: tuple[tuple[int, ...], ...]  # stamps of all units that it could send
+    held: tuple[tuple[int, ...], ...]  # stamps of all units that it could send whole
     place: tuple[int, int]  # stamp and rank up to which the order was delivered
     commits: tuple[ProcessId, ...]
     clock: int
     seq: int
+    rank: int = 0  # of its fragment in that view
+    hollow: tuple[tuple[tuple[int, int], ...], ...] = ()  # by rank: stamps and needs of units without messages
 
 
 class ReadyFrame(NamedTuple):
@@ -104,6 +108,7 @@ class RecoveredFrame(NamedTuple):
     rank: int
     originator: ProcessId
     stamp: int
+    needs: int
     body: UnitBody
 
 

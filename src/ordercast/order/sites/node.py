@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ordercast.model.configuration import ConfigurationKind
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, LeaveDone, Record, Room
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, LeaveDone, Record, Room, Subscribed
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
     MAIN,
@@ -38,7 +38,8 @@ from ordercast.order.setup import SitePlaces
 from ordercast.order.sites.codec import UNIT_HEAD_SIZE, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.feed import RingFeed
-from ordercast.order.sites.frames import BehindFrame
+from ordercast.order.sites.frames import BehindFrame, DataEntry
+from ordercast.order.sites.interest import NEVER, Wishes
 from ordercast.order.sites.neighbours import Neighbours
 from ordercast.order.sites.observed import SitesSeen, sites_seen
 from ordercast.order.sites.outbox import WideOutbox, queued_from
@@ -77,7 +78,8 @@ class SitesNode:
             node, own, verbose=verbose, beneath=domain.beneath, other_engines=other_engines, settles=True, stamps=True
         )
         self._inner = InnerRing(domain.over_networks(self._ring), MAIN, SITE, self._ring)
-        self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY)
+        self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY, prunes=sites.prune)
+        self._wishes = Wishes(sites.unlearn_ns)
         self._outbox = WideOutbox(config.whole_size_max - UNIT_HEAD_SIZE - 1)
         self._storage = WideStorage(config.storage_patience_ns)
         self._tape: Tape | None = None
@@ -172,6 +174,8 @@ class SitesNode:
         deadlines = [self._inner.next_deadline(), self._storage.deadline]
         if self._tape is not None and self._tape.is_begun:
             deadlines.append(self.speaker.next_deadline)
+            if self._tape.state == REGULAR and (late := self._wishes.deadline) != NEVER:
+                deadlines.append(late)
         return min((one for one in deadlines if one is not None), default=None)
 
     def room(self) -> int:
@@ -187,6 +191,7 @@ class SitesNode:
             and tape.state == REGULAR
             and tape.order.is_idle
             and not self._outbox
+            and not self._wishes
             and not self._to_ring
             and self._inner.is_idle()
             and self.speaker.is_quiet
@@ -209,7 +214,7 @@ class SitesNode:
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         me = process_id_from(self._node, incarnation)
         places, cluster = self._places, cluster_id_from(self._config.cluster, ENGINE)
-        self._tape = Tape(me, places.domain.number, self._outbox, self._storage)
+        self._tape = Tape(me, places.domain.number, self._outbox, self._storage, self._wishes)
         neighbours = Neighbours(me, places.domain.number, places.beyond, self._sites, cluster)
         self._speaker = Speaker(me, neighbours, self._sites, self._tape)
         self._first_seq = self._storage.start(stored)
@@ -256,8 +261,10 @@ class SitesNode:
         return self._taken(self._inner.persisted(key, now), now) + self._go_on(now)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        """Everybody receives everything."""
-        return granted(changes)
+        if not self._sites.prune:
+            return granted(changes)
+        self._wishes.change(changes, now)
+        return self._go_on(now)
 
     def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
         return self._taken(self._inner.enlist(roster, now), now) + self._go_on(now)
@@ -340,7 +347,7 @@ class SitesNode:
             self._look_at_ring()
             self.tape.go_on(now)
             effects += self._drained() + self.speaker.step(now)
-            self._collect()
+            effects += self._collect(now)
             if self._is_farewell or not self._to_ring or not self._to_ring.has_room():
                 break
             effects += self._submit(now)
@@ -365,8 +372,9 @@ class SitesNode:
         if tape.state == REGULAR and tape.ring is not None and ring.id == tape.ring.ring:
             tape.order.safe_at(ring.memory.safe_seq)
 
-    def _collect(self) -> None:
-        """Gather what has to go on the ring: control first, then messages as far as they may be under way."""
+    def _collect(self, now: Instant) -> list[Effect]:
+        """Gather what has to go on the ring: control first, then messages as far as they may be under way. Return the
+        answer to wishes that are known to everybody by now."""
         tape, speaker = self.tape, self.speaker
         self._to_ring.add(speaker.entries)
         self._to_ring.add((0, entry) for entry in tape.entries)
@@ -374,11 +382,24 @@ class SitesNode:
         if self._is_behind != self._said_behind:
             self._said_behind = self._is_behind
             self._to_ring.add([(0, encode(BehindFrame(self._is_behind)))])
+        effects = self._tell_wishes(now)
         while (room := self._may_send()) > 0:
-            entries = self._outbox.next(tape.view.digest, room)
+            entries = self._outbox.next(tape.view.digest, room, tape.interests.needs)
             if not entries:
-                return
+                break
             self._to_ring.add((0, entry) for entry in entries)
+        return effects
+
+    def _tell_wishes(self, now: Instant) -> list[Effect]:
+        """Tell what is wanted here; a join waits for the answer."""
+        tape, wishes = self.tape, self._wishes
+        if not self._sites.prune or tape.state != REGULAR or self._where is not Where.REGULAR:
+            return []
+        for body in wishes.due(tape.view, now):
+            self._to_ring.add([(0, encode(DataEntry(tape.view.digest, (), body)))])
+        wishes.stable_at(tape.order.stable)
+        groups, wishes.granted = tuple(wishes.granted), []
+        return [Subscribed(groups)] if groups else []
 
     def _may_send(self) -> int:
         """Return how many helpings the ring may be given."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ordercast.model.ids import ProcessId
 from ordercast.order.sites.sessions import Sessions
 from ordercast.order.sites.stream import UnitStream
-from ordercast.order.sites.units import AnyUnit, DeliveryClass, Unit, UnitRun
+from ordercast.order.sites.units import AnyUnit, BodyKind, DeliveryClass, Unit, UnitRun
 from ordercast.order.sites.views import WideView
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp, lowest
 
@@ -180,7 +180,8 @@ class WideOrder:
                 return
             parts = self._large.pop(_key(unit))
             payloads = (b"".join(parts[index] for index in range(unit.body.parts)),)
-        self.out.append(PassedUnit(unit, payloads, is_early))
+        if isinstance(unit, UnitRun) or unit.body.kind is BodyKind.WHOLE:
+            self.out.append(PassedUnit(unit, payloads, is_early))
         for freed in self._sessions.delivered(unit):
             if not self.is_held and not freed.is_delivered:
                 self._early(freed)

@@ -4,13 +4,14 @@ The ring gets them in small helpings, each marked with the view that it is for. 
 view is over is *void* at everybody: its originator, who sees it on the tape, sends its messages again in the next view,
 before all later ones. A large message goes in parts; if its last part is void it starts over.
 
-Messages wait in lots, as in the ring's own outbox; entries that are alike are laid many at a time (`runs.py`).
+Messages wait in lots, as in the ring's own outbox, with their destinations as the block; entries that are alike are
+laid many at a time (`runs.py`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ordercast.model.errors import UsageError
@@ -20,6 +21,7 @@ from ordercast.order.membership.frame import SENDER_MAX
 from ordercast.order.outbox import GONE_MAX, OVERHEAD, Lot, lots_from
 from ordercast.order.sites.codec import encode
 from ordercast.order.sites.frames import DataEntry
+from ordercast.order.sites.interest import DESTINATIONS_MAX, Digests, digests_of, packed, unpacked
 from ordercast.order.sites.promised import SERVICES
 from ordercast.order.sites.runs import EntryRun, build_entries
 from ordercast.order.sites.units import (
@@ -31,6 +33,7 @@ from ordercast.order.sites.units import (
     UnitBody,
     class_of,
 )
+from ordercast.order.sites.views import EVERYBODY
 
 
 def queued_from(one: Submission | Submissions, size_max: int) -> list[Lot]:
@@ -39,10 +42,16 @@ def queued_from(one: Submission | Submissions, size_max: int) -> list[Lot]:
         raise UsageError(f"the engine 'sites' does not serve {Service(one.service).name} messages")
     if not 0 <= one.sender <= SENDER_MAX:
         raise UsageError(f"sender {one.sender} is not a 32-bit number")
-    lots = lots_from([one.data] if isinstance(one, Submission) else one.payloads, int(one.service), one.sender)
+    payloads = [one.data] if isinstance(one, Submission) else one.payloads
+    lots = lots_from(payloads, int(one.service), one.sender, packed(digests_of(one.destinations)))
     if (largest := max((lot.length for lot in lots), default=0)) > size_max:
         raise UsageError(f"a message of {largest} bytes exceeds message_size_max = {size_max}")
     return lots
+
+
+def everybody(destinations: Digests) -> int:
+    """Everything is for everybody."""
+    return EVERYBODY
 
 
 @dataclass(slots=True)
@@ -89,9 +98,9 @@ class WideOutbox:
             else:
                 self._queue.append(lot)
 
-    def next(self, view: bytes, limit: int = 1) -> list[bytes]:
+    def next(self, view: bytes, limit: int = 1, needs: Callable[[Digests], int] = everybody) -> list[bytes]:
         """Return up to `limit` helpings for this view; none: there are none, or those for the former are still under
-        way."""
+        way. `needs` tells whom destinations stand for: messages for different fragments go apart."""
         if view != self._view:
             if self._under_way:
                 return []
@@ -102,25 +111,28 @@ class WideOutbox:
         if not self._queue:
             return []
         lot = self._queue[0]
-        if lot.length > self._whole_max:
-            return [encode(DataEntry(view, self._part(lot)))]
+        if lot.length > self._whole_max:  # for everybody: parts before a join would be lacking after it
+            return [encode(DataEntry(view, (), self._part(lot)))]
         each = min(MESSAGES_MAX, (self._room - RUN_SIZE) // (lot.length + LENGTH_SIZE))
         count = min(limit, lot.left // each)
-        return self._alike(lot, each, count) if count else [encode(DataEntry(view, self._whole()))]
+        return self._alike(lot, each, count, needs) if count else [encode(DataEntry(view, *self._whole(needs)))]
 
-    def _alike(self, lot: Lot, each: int, count: int) -> list[bytes]:
+    def _alike(self, lot: Lot, each: int, count: int, needs: Callable[[Digests], int]) -> list[bytes]:
         """Return full entries of the first lot."""
+        destinations = _narrow(unpacked(lot.block), needs)
         number = self._number(lot.sender, count * each)
         payloads = lot.payloads[lot.at : lot.at + count * each]
         run = SessionRun(lot.sender, number, count * each, lot.service)
         self._leave(count, each, [replace(lot, payloads=payloads, at=0)])
         self._pass(lot, count * each)
-        return build_entries(EntryRun(self._view, run, each, payloads))
+        return build_entries(EntryRun(self._view, destinations, run, each, payloads))
 
-    def _whole(self) -> UnitBody:
-        """Return messages of one class, as many as fit."""
+    def _whole(self, needs: Callable[[Digests], int]) -> tuple[Digests, UnitBody]:
+        """Return messages of one class and with equal needs, as many as fit, and what they are for together."""
         queue, room = self._queue, self._room
         delivery_class = class_of(queue[0].service)
+        needed = needs(unpacked(queue[0].block))
+        destinations = _narrow(unpacked(queue[0].block), needs)
         runs: list[SessionRun] = []
         lots: list[Lot] = []
         left = MESSAGES_MAX
@@ -131,6 +143,11 @@ class WideOutbox:
             count = min(lot.left, left, (room - head) // (lot.length + LENGTH_SIZE))
             if count < 1 or class_of(lot.service) is not delivery_class:
                 break
+            own = unpacked(lot.block)
+            merged = tuple(sorted({*own, *destinations})) if destinations else ()
+            if needs(own) != needed or len(merged) > DESTINATIONS_MAX:
+                break
+            destinations = merged
             room -= head + count * (lot.length + LENGTH_SIZE)
             left -= count
             number = self._number(lot.sender, count)
@@ -141,7 +158,7 @@ class WideOutbox:
             lots.append(replace(lot, payloads=lot.payloads[lot.at : lot.at + count], at=0))
             self._pass(lot, count)
         self._leave(1, 0, lots)
-        return UnitBody(tuple(runs), tuple(data for lot in lots for data in lot.payloads))
+        return destinations, UnitBody(tuple(runs), tuple(data for lot in lots for data in lot.payloads))
 
     def _part(self, lot: Lot) -> UnitBody:
         """Return the next part of the large message at the head of the queue."""
@@ -192,3 +209,8 @@ class WideOutbox:
                 self.voids += entries
             else:
                 self.size -= sum((lot.length + OVERHEAD) * lot.left for lot in lots)
+
+
+def _narrow(destinations: Digests, needs: Callable[[Digests], int]) -> Digests:
+    """Return destinations, or none if everybody is meant anyway."""
+    return destinations if needs(destinations) != EVERYBODY else ()

@@ -30,11 +30,11 @@ from ordercast.order.sites.promised import WIDE
 from ordercast.order.sites.routes import SourceTree, children, reaches, trees_of
 from ordercast.order.sites.spreading import Spreading
 from ordercast.order.sites.states import REGULAR
-from ordercast.order.sites.tape import EVERYBODY, Tape
+from ordercast.order.sites.tape import Tape
 from ordercast.order.sites.topology import Records
 from ordercast.order.sites.units import Unit
 from ordercast.order.sites.update import Owing
-from ordercast.order.sites.views import Fragment, WideProposal, digest_of
+from ordercast.order.sites.views import EVERYBODY, Fragment, WideProposal, digest_of
 
 PAST_MAX = 256  # views that are known to be over
 EARLY_MAX = 4096  # frames of views and attempts that have not begun here
@@ -134,7 +134,8 @@ class Speaker:
         if is_own and unit.previous is not None:
             place = self._tape.view.members.index(unit.originator)
             aru = order.arus[order.rank]
-            frame = UnitFrame(self._tape.view.digest, unit.rank, place, unit.stamp, unit.previous, aru, unit.body)
+            numbers = unit.rank, place, unit.stamp, unit.previous, aru, unit.needs
+            frame = UnitFrame(self._tape.view.digest, *numbers, unit.body)
             self.spreading.spread(frame, encode(frame))
             self._owing.said(unit.stamp + 1, aru, False, None)
 
@@ -205,10 +206,20 @@ class Speaker:
         if self.spreading.is_copy(frame):
             self.occurred[Occurrence.SITES_COPY] += 1
             return
+        is_for_tape = self.spreading.is_news(frame)
         self.spreading.spread(frame, data)
-        if not tape.order.is_held:
+        if isinstance(frame, UnitFrame) and self.spreading.lacks(frame):
+            self._ask(frame.rank)
+        if is_for_tape and not tape.order.is_held:
             stamp = frame.stamp if isinstance(frame, UnitFrame) else frame.line
             self.entries.append((stamp, data))
+
+    def _ask(self, source: int) -> None:
+        """A unit came hollow that somebody here or beyond needs, since routes have changed: ask for it whole."""
+        self.occurred[Occurrence.SITES_ASKED_WHOLE] += 1
+        asked = self.spreading.ask(source)
+        if asked is not None:
+            self._send(asked[0], encode(asked[1]), is_urgent=True)
 
     def _take_routes(self, frame: RoutesFrame, data: bytes, peer: ProcessId | None = None) -> None:
         """Use other links, and tell it on; whoever has a new parent tells it what is here."""

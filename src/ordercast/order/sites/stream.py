@@ -22,7 +22,7 @@ def front_of(line: int, rank: int) -> Stamp:
 
 
 class UnitStream:
-    __slots__ = ("_ahead", "_promises", "lane", "line", "passed", "rank", "through", "units")
+    __slots__ = ("_ahead", "_promises", "lane", "line", "passed", "rank", "through", "told", "units")
 
     def __init__(self, rank: int, line: int) -> None:
         self.rank = rank
@@ -31,6 +31,7 @@ class UnitStream:
         self.units: dict[int, AnyUnit] = {}  # by stamp, runs by that of the first: all that are held
         self.lane: StampedLane[AnyUnit] = StampedLane(front_of(line, rank))
         self.passed: deque[int] = deque()  # stamps of units and runs that the order has passed, and that are held
+        self.told: list[Unit] = []  # units that tell interests, in order; whoever takes them empties it
         self._ahead: dict[int, Unit] = {}  # by the stamp of the unit before: not contiguous yet
         self._promises: list[tuple[int, int]] = []  # through, next: of what has not come yet
 
@@ -72,6 +73,12 @@ class UnitStream:
         waiting = [unit for run in self.lane.runs for unit in held[run.content.stamp].singles()]
         self.lane.runs = deque(StampedRun(unit.place, unit.place, self.units[unit.stamp]) for unit in waiting)
 
+    def single(self, stamp: int) -> Unit:
+        """Return a unit that is held, when single ones are."""
+        unit = self.units[stamp]
+        assert isinstance(unit, Unit)
+        return unit
+
     def promise(self, through: int, line: int) -> None:
         """Hear that nothing below `line` follows the unit `through`."""
         if through <= self.through:
@@ -85,6 +92,8 @@ class UnitStream:
         while (unit := self._ahead.pop(self.through, None)) is not None:
             self.lane.add(unit.place, unit.place, unit)
             self.through = unit.stamp
+            if unit.is_interest:
+                self.told.append(unit)
             self._raise(unit.stamp + 1)
         kept = [promise for promise in self._promises if promise[0] > self.through]
         if len(kept) < len(self._promises):

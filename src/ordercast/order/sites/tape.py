@@ -1,6 +1,6 @@
 """The tape: everything that changes a daemon's wide state comes to it in the order of its site's ring.
 
-    DataEntry     messages of a daemon of the site: a unit of the view, or void
+    DataEntry     messages of a daemon of the site, or what it wants: a unit of the view, or void
     UnitFrame     a unit of another site, as its representative brought it
     UpdateFrame   another site's promise and acknowledgement
     ProposeFrame  BEGIN: from here on nothing of the old view is sent, taken or delivered
@@ -35,16 +35,16 @@ from ordercast.order.sites.frames import (
     UpdateFrame,
     WideFrame,
 )
+from ordercast.order.sites.interest import InterestTable, Wishes, wants_of
 from ordercast.order.sites.order import PassedUnit, WideOrder
 from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.plan import WidePlan
 from ordercast.order.sites.runs import EntryRun, read_entries
 from ordercast.order.sites.states import BROKEN, EXCHANGE, RECOVERY, REGULAR, STARTING
 from ordercast.order.sites.storage import WideStorage
-from ordercast.order.sites.units import AnyUnit, Unit, UnitRun
-from ordercast.order.sites.views import RANK_SLOTS, TRANSITIONAL, Fragment, WideProposal, WideView
-
-EVERYBODY = (1 << 64) - 1
+from ordercast.order.sites.stream import UnitStream
+from ordercast.order.sites.units import AnyUnit, BodyKind, Unit, UnitRun
+from ordercast.order.sites.views import EVERYBODY, RANK_SLOTS, SEQ_STEP, TRANSITIONAL, Fragment, WideProposal, WideView
 
 
 class Where(Enum):
@@ -58,11 +58,12 @@ class Where(Enum):
 class Tape:
     """The wide state of one daemon."""
 
-    def __init__(self, me: ProcessId, site: int, outbox: WideOutbox, storage: WideStorage) -> None:
+    def __init__(self, me: ProcessId, site: int, outbox: WideOutbox, storage: WideStorage, wishes: Wishes) -> None:
         self.me = me
         self.site = site
         self.outbox = outbox
         self.storage = storage
+        self.wishes = wishes
         self.state = STARTING
         self.ring: Fragment | None = None  # the regular configuration of the site's ring
         self.attempt: WideAttempt | None = None
@@ -77,12 +78,18 @@ class Tape:
         self.known_seq = 0  # the highest of views and attempts
         self.view_seq = 0  # the highest of views that were installed or agreed to
         self._order: WideOrder | None = None
+        self._interests: InterestTable | None = None
         self._last: ConfigurationId = NO_CONFIGURATION  # the configuration in which messages are delivered
 
     @property
     def order(self) -> WideOrder:
         assert self._order is not None, "the first view is installed"
         return self._order
+
+    @property
+    def interests(self) -> InterestTable:
+        assert self._interests is not None, "the first view is installed"
+        return self._interests
 
     @property
     def view(self) -> WideView:
@@ -103,9 +110,9 @@ class Tape:
         self.ring = ring
         self.known_seq = self.view_seq = seq
         view = WideView(ConfigurationId(seq, self.me), WideProposal(ConfigurationId(seq, self.me), (ring,), ()), 0)
-        self._order = WideOrder(view, self.me)
+        self._order, self._interests = WideOrder(view, self.me), InterestTable(view)
         self._move(REGULAR, None, "alone")
-        self._install_regular(view, NO_CONFIGURATION, (self.me,), ChangeReason.STARTED)
+        self._install_regular(view.id, view.members, NO_CONFIGURATION, (self.me,), ChangeReason.STARTED)
 
     def ring_changed(self, ring: Fragment, reason: ChangeReason) -> None:
         """The site's ring has another regular configuration: the stream of the old one has ended, and so does the
@@ -147,20 +154,24 @@ class Tape:
         return count
 
     def _take_run(self, said: EntryRun, originator: ProcessId, stamp: int) -> None:
-        if self._is_void(said.view, originator, said.entries):
+        is_void = self._is_void(said.view)
+        if originator == self.me:
+            self._see_own(said.entries, is_void)
+        if is_void:
             return
-        order = self.order
-        run = UnitRun(order.rank, stamp, order.own.through, originator, said.run, said.each, said.payloads)
+        order, needs = self.order, self.interests.needs(said.destinations)
+        run = UnitRun(order.rank, stamp, order.own.through, originator, said.run, said.each, said.payloads, needs)
         order.take_run(run)
         self.heard.append(run)
 
-    def _is_void(self, view: bytes, originator: ProcessId, count: int = 1) -> bool:
-        """Whether messages for this view come when another one is installed, or none; their originator notes it."""
-        is_void = self.state != REGULAR or view != self.view.digest
-        if originator == self.me:
-            self.outbox.seen(count, is_void=is_void)
-            self._occurred(Occurrence.SITES_VOID, count * is_void)
-        return is_void
+    def _is_void(self, view: bytes) -> bool:
+        """Whether messages for this view come when another one is installed, or none."""
+        return self.state != REGULAR or view != self.view.digest
+
+    def _see_own(self, count: int, is_void: bool) -> None:
+        """So many helpings of this daemon are on the tape."""
+        self.outbox.seen(count, is_void=is_void)
+        self._occurred(Occurrence.SITES_VOID, count * is_void)
 
     def _take(self, frame: WideFrame, originator: ProcessId, stamp: int, where: Where) -> None:
         match frame:
@@ -178,14 +189,33 @@ class Tape:
                 self._take_control(frame)
 
     def _take_data(self, entry: DataEntry, originator: ProcessId, stamp: int, where: Where) -> None:
-        if self._is_void(entry.view, originator):
+        is_void = self._is_void(entry.view)
+        if originator == self.me:
+            self._see(entry, stamp, is_void)
+        if is_void:
             return
         order = self.order
         previous = None if where is Where.BEYOND else order.own.through
-        unit = Unit(order.rank, stamp, previous, originator, entry.body)
+        unit = Unit(order.rank, stamp, previous, originator, entry.body, self.interests.needs(entry.destinations))
         if order.take(unit):
             self.heard.append(unit)
+            self._learn(order.rank)
         self._occurred(Occurrence.SITES_BEYOND_GAP, int(previous is None))
+
+    def _see(self, entry: DataEntry, stamp: int, is_void: bool) -> None:
+        """What this daemon gave to the ring is on the tape. What is void of its interests the next view tells anew."""
+        if entry.body.kind is not BodyKind.INTEREST:
+            self._see_own(1, is_void)
+        elif not is_void:
+            self.wishes.seen(entry.body, stamp)
+
+    def _learn(self, rank: int) -> None:
+        """Know what daemons want from the place on at which everything before it is here."""
+        stream = self.order.streams[rank]
+        for unit in stream.told:
+            self.interests.take(unit.originator, wants_of(unit.body))
+            self._occurred(Occurrence.SITES_INTEREST)
+        stream.told.clear()
 
     def _is_of_view(self, view: bytes, rank: int) -> bool:
         order = self.order
@@ -195,10 +225,12 @@ class Tape:
         if not self._is_of_view(frame.view, frame.rank) or frame.place >= len(self.view.members):
             return
         originator = self.view.members[frame.place]
-        unit = Unit(frame.rank, frame.stamp, frame.previous, originator, frame.body)
+        unit = Unit(frame.rank, frame.stamp, frame.previous, originator, frame.body, frame.needs)
         is_new = self.order.take(unit)
         if is_new:
             self.heard.append(unit)
+            self._learn(frame.rank)
+            self._occurred(Occurrence.SITES_HOLLOW, int(unit.is_hollow))
         self._occurred(Occurrence.SITES_LATE_CARRIER, int(is_new and self.state == BROKEN))
         self.order.acknowledge(frame.rank, frame.aru)
 
@@ -232,11 +264,16 @@ class Tape:
             self.me,
             self.view.id,
             tuple(stream.line for stream in order.streams),
-            tuple(tuple(sorted(stream.units)) for stream in order.streams),
+            tuple(_held(stream, is_hollow=False) for stream in order.streams),
             order.place[:2],
             tuple(sorted(order.commits)),
             self.clock,
             self.view_seq,
+            order.rank,
+            tuple(
+                tuple((stamp, stream.units[stamp].needs) for stamp in _held(stream, is_hollow=True))
+                for stream in order.streams
+            ),
         )
 
     def _say(self, frame: bytes, needs: int = EVERYBODY) -> None:
@@ -272,15 +309,16 @@ class Tape:
         self.view_seq = max(self.view_seq, plan.view.id.seq)
         self.known_seq = max(self.known_seq, self.view_seq)
         for (rank, stamp), needs in sorted(plan.to_send.items()):
-            (unit,) = self.order.streams[rank].units[stamp].singles()
-            frame = RecoveredFrame(attempt.id, self.view.digest, rank, unit.originator, stamp, unit.body)
+            unit = self.order.streams[rank].single(stamp)
+            frame = RecoveredFrame(attempt.id, self.view.digest, rank, unit.originator, stamp, unit.needs, unit.body)
             self._say(encode(frame), needs)
+            self._occurred(Occurrence.SITES_HOLLOW_RECOVERED, int(unit.is_hollow))
 
     def _take_recovered(self, attempt: WideAttempt, frame: RecoveredFrame) -> None:
         if frame.view != self.view.digest or (frame.rank, frame.stamp) not in attempt.lacking:
             return
         attempt.lacking.discard((frame.rank, frame.stamp))
-        self.order.hold(Unit(frame.rank, frame.stamp, None, frame.originator, frame.body))
+        self.order.hold(Unit(frame.rank, frame.stamp, None, frame.originator, frame.body, frame.needs))
         self._occurred(Occurrence.SITES_RECOVERED)
 
     def go_on(self, now: Instant) -> None:
@@ -322,35 +360,66 @@ class Tape:
 
     def _install(self, attempt: WideAttempt) -> None:
         """Everybody is ready: end the old view and begin the new one, at this entry of the tape."""
-        plan, old = attempt.plan, self.view.id
+        plan, reason = attempt.plan, ChangeReason(attempt.proposal.reason)
         assert plan is not None
-        order, reason = self.order, ChangeReason(attempt.proposal.reason)
+        seq, companions = plan.view.id.seq, plan.companions
+        if plan.is_orphan:
+            transitional = self._end_alone(plan, reason)
+        else:
+            transitional = self._end_view(plan, ConfigurationId(seq - TRANSITIONAL, companions[0]), reason)
+        self._order, self._interests, self.attempt = WideOrder(plan.view, self.me), InterestTable(plan.view), None
+        self.behind.clear()
+        self._updated.clear()
+        self._move(REGULAR, None, f"view {plan.view.id}")
+        self._install_regular(plan.view.id, plan.view.members, transitional, companions, reason)
+
+    def _end_view(self, plan: WidePlan, transitional: ConfigurationId, reason: ChangeReason) -> ConfigurationId:
+        """Deliver what is still owed of the old view, around the transitional one, whose id is returned."""
+        order, old = self.order, self.view.id
         order.up_to(plan.signal)
         self._deliver(old)
-        transitional = ConfigurationId(plan.view.id.seq - TRANSITIONAL, plan.companions[0])
         position = Position(old, max(0, order.place[0] - order.base), order.place[1] * RANK_SLOTS + RANK_SLOTS - 1)
-        members = plan.companions
-        self.effects.append(
-            Install(
-                Configuration(ConfigurationKind.TRANSITIONAL, transitional, members, old, members, reason, position)
-            )
-        )
+        self._install_transitional(transitional, old, plan.companions, reason, position)
         beyond, dropped = order.rest(plan.lowest_line, plan.commits)
         self._occurred(Occurrence.SITES_BEYOND_LINE, beyond)
         self._occurred(Occurrence.SITES_DROPPED, dropped)
         self._deliver(transitional)
-        self._order, self.attempt = WideOrder(plan.view, self.me), None
-        self.behind.clear()
-        self._updated.clear()
-        self._move(REGULAR, None, f"view {plan.view.id}")
-        self._install_regular(plan.view, transitional, plan.companions, reason)
+        return transitional
+
+    def _end_alone(self, plan: WidePlan, reason: ChangeReason) -> ConfigurationId:
+        """End the old view with nobody else, and go on through a view alone: others have delivered what follows
+        something that this daemon is owed and nobody has any more."""
+        self._occurred(Occurrence.SITES_ORPHANED)
+        alone = ConfigurationId(plan.view.id.seq - SEQ_STEP, self.me)
+        ended = self._end_view(plan, ConfigurationId(alone.seq - TRANSITIONAL, self.me), ChangeReason.SITE_LOST)
+        self._install_regular(alone, (self.me,), ended, (self.me,), ChangeReason.SITE_LOST)
+        transitional = ConfigurationId(plan.view.id.seq - TRANSITIONAL, self.me)
+        position = Position(alone, 0, RANK_SLOTS - 1)
+        self._install_transitional(transitional, alone, (self.me,), reason, position)
+        return transitional
+
+    def _install_transitional(
+        self,
+        id: ConfigurationId,
+        old: ConfigurationId,
+        members: tuple[ProcessId, ...],
+        reason: ChangeReason,
+        position: Position,
+    ) -> None:
+        kind = ConfigurationKind.TRANSITIONAL
+        self.effects.append(Install(Configuration(kind, id, members, old, members, reason, position)))
 
     def _install_regular(
-        self, view: WideView, previous: ConfigurationId, companions: tuple[ProcessId, ...], reason: ChangeReason
+        self,
+        id: ConfigurationId,
+        members: tuple[ProcessId, ...],
+        previous: ConfigurationId,
+        companions: tuple[ProcessId, ...],
+        reason: ChangeReason,
     ) -> None:
-        self._last = view.id
-        kind, position = ConfigurationKind.REGULAR, Position(view.id, 0, 0)
-        self.effects.append(Install(Configuration(kind, view.id, view.members, previous, companions, reason, position)))
+        self._last = id
+        kind, position = ConfigurationKind.REGULAR, Position(id, 0, 0)
+        self.effects.append(Install(Configuration(kind, id, members, previous, companions, reason, position)))
 
     # Notes
 
@@ -361,3 +430,8 @@ class Tape:
     def _occurred(self, what: Occurrence, count: int = 1) -> None:
         if count:
             self.effects.append(Record(Occurred(what, count)))
+
+
+def _held(stream: UnitStream, *, is_hollow: bool) -> tuple[int, ...]:
+    """Return the stamps of the units of a stream that are held, those with messages or those without."""
+    return tuple(sorted(stamp for stamp, unit in stream.units.items() if unit.is_hollow is is_hollow))

@@ -3,7 +3,8 @@
 A promise is owed while a unit that is ordered waits at or above what was promised last; an acknowledgement when all
 daemons of the site have a unit that was not acknowledged. Either is said at once, unless something was said less than
 δ ago; then when δ is over. Units themselves promise and acknowledge. Rising stamps alone owe nothing: an idle system is
-silent. Reliable and FIFO units ask for both lazily, for the sake of memory: nobody can acknowledge a unit before every
+silent. What tells an interest is waited for, as an ordered unit is. Reliable and FIFO units ask for both lazily, for the
+sake of memory: nobody can acknowledge a unit before every
 site has promised to be past it, so without promises a window full of reliable messages would never be let go.
 """
 
@@ -35,7 +36,7 @@ class Owing:
 
     def heed(self, unit: Unit, now: Instant, *, is_foreign: bool) -> None:
         """Know of a unit on the tape."""
-        if not unit.is_ordered:
+        if not (unit.is_ordered or unit.is_interest):
             heapq.heappush(self._lazy, (unit.stamp, unit.body.size))
             self._lazy_size += unit.body.size
             if self._lazy_since is None:

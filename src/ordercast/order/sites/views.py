@@ -19,6 +19,7 @@ SEQ_STEP = 4  # seqs of attempts and views rise in such steps
 TRANSITIONAL = 2  # so much below a view is the transitional configuration that leads to it
 RANK_SLOTS = 256  # slots of a rank in a position
 _ID = struct.Struct(">QQ")
+EVERYBODY = (1 << 64) - 1  # all fragments, as bits
 
 
 class Fragment(NamedTuple):
