@@ -17,6 +17,7 @@ from ordercast.model.effects import Effect
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.promises import AnyPromise, Promise
 from ordercast.order.layered import InnerRing
+from ordercast.order.outbox import lots_from
 from ordercast.order.sites import attempt, order, routes, speaker, spreading, stream
 from ordercast.order.sites.attempt import WideAttempt
 from ordercast.order.sites.codec import decode, encode
@@ -107,7 +108,7 @@ def _private_clock(patch: pytest.MonkeyPatch) -> None:
 
     def spread(self: Spreading, frame: UnitFrame | UpdateFrame, data: bytes) -> None:
         if isinstance(frame, UpdateFrame) and frame.rank == self.order.rank:
-            data = encode(frame._replace(line=frame.line + (20 << 8)))
+            data = encode(frame._replace(line=frame.line + 20))
         right(self, frame, data)
 
     patch.setattr(Spreading, "spread", spread)
@@ -155,8 +156,8 @@ def _void_lost(patch: pytest.MonkeyPatch) -> None:
     """What is void is not sent again."""
     right = WideOutbox.seen
 
-    def seen(self: WideOutbox, *, is_void: bool) -> None:
-        right(self, is_void=False)
+    def seen(self: WideOutbox, count: int = 1, *, is_void: bool) -> None:
+        right(self, count, is_void=False)
 
     patch.setattr(WideOutbox, "seen", seen)
 
@@ -169,7 +170,7 @@ def _sent_twice(patch: pytest.MonkeyPatch) -> None:
         right(self, entry, originator, stamp, where)
         if originator == self.me and where is not Where.REGULAR:
             body = entry.body
-            self.outbox._void += [(body.runs[0].sender, body.runs[0].service, data, ()) for data in body.payloads]
+            self.outbox._void += lots_from(body.payloads, body.runs[0].service, body.runs[0].sender)
 
     patch.setattr(Tape, "_take_data", take_data)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ordercast.model.inputs import Submission
+from ordercast.model.inputs import Submissions
 from ordercast.order.layered import InnerRing
 from ordercast.order.outbox import OVERHEAD
 
@@ -29,12 +29,12 @@ class RingFeed:
         self._inner.want_room(size)
         return False
 
-    def batch(self) -> tuple[int, list[Submission]]:
+    def batch(self) -> tuple[int, Submissions]:
         """Take off what the ring has room for; return it, behind the stamp that its clock has to hear first."""
-        batch: list[Submission] = []
+        batch: list[bytes] = []
         room, stamp = self._inner.room(), 0
         while self._waiting and (room := room - len(self._waiting[0][1]) - OVERHEAD) >= 0:
             heard, data = self._waiting.popleft()
             stamp = max(stamp, heard)
-            batch.append(Submission(data))
-        return stamp, batch
+            batch.append(data)
+        return stamp, Submissions(batch)

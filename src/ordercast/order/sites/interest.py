@@ -52,17 +52,23 @@ class Wants(NamedTuple):
 
 def wants_body(wants: Wants) -> UnitBody:
     """Return the body of a unit that tells this."""
-    gained, lost = (b"".join(map(_DIGEST.pack, digests)) for digests in wants[:2])
+    gained, lost = map(packed, wants[:2])
     return UnitBody((), (bytes((wants.is_complete,)), gained, lost), kind=BodyKind.INTEREST)
 
 
 def wants_of(body: UnitBody) -> Wants:
     """Return what a body tells; its decoder has found it sound."""
     (flag,), gained, lost = body.payloads
-    return Wants(_digests(gained), _digests(lost), bool(flag))
+    return Wants(unpacked(gained), unpacked(lost), bool(flag))
 
 
-def _digests(data: bytes) -> Digests:
+def packed(digests: Digests) -> bytes:
+    """Return digests as bytes."""
+    return b"".join(map(_DIGEST.pack, digests))
+
+
+def unpacked(data: bytes) -> Digests:
+    """Return the digests in these bytes."""
     return tuple(digest for (digest,) in _DIGEST.iter_unpack(data))
 
 

@@ -43,7 +43,7 @@ from ordercast.order.sites.speaker import Speaker
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.tape import Tape, Where
-from ordercast.order.sites.views import SLOT_BITS, Fragment
+from ordercast.order.sites.views import Fragment
 from ordercast.order.traffic import Traffic
 from ordercast.wire.head import cluster_id_from
 
@@ -282,17 +282,14 @@ class SitesNode:
         return onward
 
     def _read(self, delivered: Deliver, now: Instant) -> list[Effect]:
-        """Take entries of the tape, one by one."""
+        """Take entries of the tape, as many at once as are alike."""
         assert delivered.stamps is not None
         tape, where = self.tape, self._where if delivered.ordered else Where.BEYOND
         effects: list[Effect] = []
-        for (seq, originator, _, _, payloads, each, base), stamps in zip(
-            delivered.parcels, delivered.stamps, strict=True
-        ):
-            for index, data in enumerate(payloads):
-                packet, slot = divmod(index, each)
-                stamp = stamps[packet] << SLOT_BITS | base + slot
-                tape.take(data, originator, seq + packet, stamp, where)
+        for (seq, originator, _, _, payloads, *_), stamps in zip(delivered.parcels, delivered.stamps, strict=True):
+            at = 0
+            while at < len(payloads):
+                at += tape.take_alike(payloads[at:], originator, seq + at, stamps[at:], where)
                 effects += self._drained()
                 self.speaker.after_entry(now)
         return effects
@@ -359,7 +356,7 @@ class SitesNode:
         """Give the ring what waits, as far as it has room."""
         stamp, batch = self._sending.feed.batch()
         effects = self._taken(self._inner.hear(stamp, now), now) if stamp else []
-        return effects + self._taken(self._inner.submit(batch, now), now)
+        return effects + self._taken(self._inner.submit([batch], now), now)
 
     def _leave_if_done(self, now: Instant) -> list[Effect]:
         """Leave the ring when everything that was submitted is delivered, and everybody has it."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.frames import StateFrame
-from ordercast.order.sites.views import SEQ_STEP, SLOT_BITS, WideProposal, WideView, next_seq
+from ordercast.order.sites.views import SEQ_STEP, WideProposal, WideView, next_seq
 from ordercast.order.stamped.lanes import Stamp
 
 States = Mapping[ProcessId, StateFrame]
@@ -84,7 +84,7 @@ def _view_of(proposal: WideProposal, states: States, has_orphans: bool) -> WideV
     highest = max(state.seq for state in states.values())
     seq = proposal.id.seq if highest < proposal.id.seq else next_seq(highest)
     seq += SEQ_STEP if has_orphans else 0
-    base = max(state.clock for state in states.values()) >> SLOT_BITS
+    base = max(state.clock for state in states.values())
     return WideView(ConfigurationId(seq, proposal.id.representative), proposal, base)
 
 

@@ -14,7 +14,7 @@ from ordercast.model.ids import MILLISECOND, Instant
 from ordercast.model.inputs import Interest, Submission, Submissions
 from ordercast.order.engine import granted
 from ordercast.order.layered import InnerRing
-from ordercast.order.outbox import OVERHEAD
+from ordercast.order.outbox import cost
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites.codec import UNIT_HEAD_SIZE, encode
 from ordercast.order.sites.config import SitesConfig
@@ -60,12 +60,12 @@ class Sending:
 
     def submit(self, submissions: Sequence[Submission | Submissions]) -> None:
         """Let messages wait; UsageError when there is no room for all of them."""
-        messages = [message for one in submissions for message in queued_from(one, self._config.message_size_max)]
-        size = sum(len(one[2]) + OVERHEAD for one in messages)
+        lots = [lot for one in submissions for lot in queued_from(one, self._config.message_size_max)]
+        size = cost(lots)
         if size > self.room():
             self.want_room(size)
             raise UsageError(f"no room for {size} bytes; wait for a Room effect")
-        self.outbox.add(messages)
+        self.outbox.add(lots)
         if self.room() < self._config.queue_size_max // 4:
             self.want_room(self._config.queue_size_max // 2)
 
@@ -101,11 +101,11 @@ class Sending:
         if tape.state != REGULAR or where is not Where.REGULAR:
             return []
         effects = self._tell_wishes(tape, now)
-        while self._may_send(tape):
-            entry = self.outbox.next(tape.view.digest, tape.interests.needs)
-            if entry is None:
+        while (room := self._may_send(tape)) > 0:
+            entries = self.outbox.next(tape.view.digest, room, tape.interests.needs)
+            if not entries:
                 break
-            self.feed.add([(0, encode(entry))])
+            self.feed.add((0, entry) for entry in entries)
         return effects
 
     def _tell_wishes(self, tape: Tape, now: Instant) -> list[Effect]:
@@ -117,8 +117,10 @@ class Sending:
         groups, wishes.granted = tuple(wishes.granted), []
         return [Subscribed(groups)] if groups else []
 
-    def _may_send(self, tape: Tape) -> bool:
+    def _may_send(self, tape: Tape) -> int:
+        """Return how many helpings the ring may be given."""
         if self.is_behind or tape.behind_here or tape.behind:
-            return False
-        is_small = self.outbox.under_way < HELPINGS * self._config.visit_max
-        return is_small and tape.order.own_size < self._window.share(len(tape.view.members))
+            return 0
+        if tape.order.own_size >= self._window.share(len(tape.view.members)):
+            return 0
+        return HELPINGS * self._config.visit_max - self.outbox.under_way

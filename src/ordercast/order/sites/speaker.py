@@ -38,7 +38,7 @@ from ordercast.order.sites.tape import Tape
 from ordercast.order.sites.topology import Records
 from ordercast.order.sites.units import Unit
 from ordercast.order.sites.update import Owing, Pressure
-from ordercast.order.sites.views import EVERYBODY, SLOT_BITS, Fragment, WideProposal
+from ordercast.order.sites.views import EVERYBODY, Fragment, WideProposal
 from ordercast.order.sites.window import QueueReport
 
 
@@ -108,8 +108,10 @@ class Speaker:
         control, tape.control = tape.control, []
         if not self.is_open:
             return
-        for unit in heard:
-            self._heed(unit, now)
+        if self._is_wide:
+            for unit in heard:
+                for single in unit.singles():
+                    self._heed(single, now)
         for spread in control:
             if self._taken is not None and spread.attempt == self._taken.id:
                 self._pass_on_control(spread, encode(spread))
@@ -119,6 +121,7 @@ class Speaker:
         early = self._early.of_view(self._view, view.digest)
         self._view = view.id
         self.spreading.begin(self._tape.order)
+        self._queue = QueueReport()
         self._owing = Owing(self._config, self._tape.order.base, len(view.members))
         for frame, data in early:
             self.occurred[Occurrence.SITES_EARLY_FRAME] += 1
@@ -129,7 +132,7 @@ class Speaker:
         assert self._owing is not None
         is_own = unit.rank == order.rank
         self._owing.heed(unit, now, is_foreign=not is_own)
-        if is_own and unit.previous is not None and self._is_wide:
+        if is_own and unit.previous is not None:
             place = self._tape.view.members.index(unit.originator)
             aru = order.arus[order.rank]
             numbers = unit.rank, place, unit.stamp, unit.previous, aru, unit.needs
@@ -212,7 +215,7 @@ class Speaker:
             self._ask(frame.rank)
         if is_for_tape and not tape.order.is_held:
             stamp = frame.stamp if isinstance(frame, UnitFrame) else frame.line
-            self.entries.append((stamp >> SLOT_BITS, data))
+            self.entries.append((stamp, data))
 
     def _ask(self, source: int) -> None:
         """A unit came hollow that somebody here or beyond needs, since routes have changed: ask for it whole."""
@@ -265,7 +268,7 @@ class Speaker:
         if spread.needs & 1 << taken.rank_of[self._me]:
             stamp = frame.clock if isinstance(frame, StateFrame) else 0
             stamp = frame.stamp if isinstance(frame, RecoveredFrame) else stamp
-            self.entries.append((stamp >> SLOT_BITS, data))
+            self.entries.append((stamp, data))
 
     # Time
 

@@ -15,6 +15,7 @@ and controls are void in all of it. Beyond the gap units are kept and lines stan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from ordercast.model.configuration import ChangeReason
@@ -42,10 +43,11 @@ from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.passage import Passage
 from ordercast.order.sites.plan import WidePlan
+from ordercast.order.sites.runs import EntryRun, read_entries
 from ordercast.order.sites.states import BROKEN, EXCHANGE, RECOVERY, REGULAR, STARTING
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.stream import UnitStream
-from ordercast.order.sites.units import BodyKind, Unit
+from ordercast.order.sites.units import AnyUnit, BodyKind, Unit, UnitRun
 from ordercast.order.sites.views import EVERYBODY, Fragment, WideProposal, WideView
 
 
@@ -76,7 +78,7 @@ class Tape:
         self.behind_here: set[ProcessId] = set()  # daemons of the site, likewise
         self.effects: list[Effect] = []  # for the driver; whoever takes them empties the list, likewise the next three
         self.entries: list[bytes] = []  # for the own ring
-        self.heard: list[Unit] = []  # new units, for the representative
+        self.heard: list[AnyUnit] = []  # new units, for the representative
         self.control: list[SpreadFrame] = []  # of the own ring, for the representative to spread
         self.known_seq = 0  # the highest of views and attempts
         self.view_seq = 0  # the highest of views that were installed or agreed to
@@ -140,6 +142,42 @@ class Tape:
         if where is not Where.BEYOND and self.state == REGULAR:
             self.order.tape_at(seq, stamp)
 
+    def take_alike(
+        self, entries: Sequence[bytes], originator: ProcessId, seq: int, stamps: Sequence[int], where: Where
+    ) -> int:
+        """Take the first of entries in a row, and with it those of messages behind it that are alike; return how many
+        were taken."""
+        run = read_entries(entries) if where is Where.REGULAR else None
+        if run is None or stamps[run.entries - 1] != stamps[0] + run.entries - 1:
+            self.take(entries[0], originator, seq, stamps[0], where)
+            return 1
+        count = run.entries
+        self.clock = max(self.clock, stamps[count - 1])
+        self._take_run(run, originator, stamps[0])
+        if self.state == REGULAR:
+            self.order.tape_at(seq + count - 1, stamps[count - 1])
+        return count
+
+    def _take_run(self, said: EntryRun, originator: ProcessId, stamp: int) -> None:
+        is_void = self._is_void(said.view)
+        if originator == self.me:
+            self._see_own(said.entries, is_void)
+        if is_void:
+            return
+        order, needs = self.order, self.interests.needs(said.destinations)
+        run = UnitRun(order.rank, stamp, order.own.through, originator, said.run, said.each, said.payloads, needs)
+        order.take_run(run)
+        self.heard.append(run)
+
+    def _is_void(self, view: bytes) -> bool:
+        """Whether messages for this view come when another one is installed, or none."""
+        return self.state != REGULAR or view != self.view.digest
+
+    def _see_own(self, count: int, is_void: bool) -> None:
+        """So many helpings of this daemon are on the tape."""
+        self.outbox.seen(count, is_void=is_void)
+        self._occurred(Occurrence.SITES_VOID, count * is_void)
+
     def _take(self, frame: WideFrame, originator: ProcessId, stamp: int, where: Where) -> None:
         match frame:
             case DataEntry():
@@ -158,7 +196,7 @@ class Tape:
                 self._take_control(frame)
 
     def _take_data(self, entry: DataEntry, originator: ProcessId, stamp: int, where: Where) -> None:
-        is_void = self.state != REGULAR or entry.view != self.view.digest
+        is_void = self._is_void(entry.view)
         if originator == self.me:
             self._see(entry, stamp, is_void)
         if is_void:
@@ -174,8 +212,7 @@ class Tape:
     def _see(self, entry: DataEntry, stamp: int, is_void: bool) -> None:
         """What this daemon gave to the ring is on the tape. What is void of its interests the next view tells anew."""
         if entry.body.kind is not BodyKind.INTEREST:
-            self.outbox.seen(is_void=is_void)
-            self._occurred(Occurrence.SITES_VOID, int(is_void))
+            self._see_own(1, is_void)
         elif not is_void:
             self.wishes.seen(entry.body, stamp)
 
@@ -229,6 +266,7 @@ class Tape:
             self._occurred(Occurrence.SITES_ATTEMPT_REPLACED)
         self.attempt = WideAttempt(proposal, self.me)
         self.known_seq = max(self.known_seq, proposal.id.seq)
+        self.order.unroll()
         self.order.is_held = True
         self._move(EXCHANGE, ChangeReason(proposal.reason), f"attempt {proposal.id}")
         self._say(encode(self._state_frame(proposal.id)))
@@ -285,7 +323,7 @@ class Tape:
         self.view_seq = max(self.view_seq, plan.view.id.seq)
         self.known_seq = max(self.known_seq, self.view_seq)
         for (rank, stamp), needs in sorted(plan.to_send.items()):
-            unit = self.order.streams[rank].units[stamp]
+            unit = self.order.streams[rank].single(stamp)
             frame = RecoveredFrame(attempt.id, self.view.digest, rank, unit.originator, stamp, unit.needs, unit.body)
             self._say(encode(frame), needs)
             self._occurred(Occurrence.SITES_HOLLOW_RECOVERED, int(unit.is_hollow))

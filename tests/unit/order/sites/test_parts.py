@@ -8,8 +8,11 @@ from ordercast.model.effects import Alarm, Effect, Endpoint, Persist, Unicast
 from ordercast.model.errors import WireError
 from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, NodeId, ProcessId
 from ordercast.model.service import Service
+from ordercast.order.outbox import Lot, lots_from
 from ordercast.order.setup import FarNode
+from ordercast.order.sites.codec import decode
 from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.frames import DataEntry
 from ordercast.order.sites.neighbours import Neighbours
 from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.routes import children, reaches, tree_of, used_edges
@@ -41,33 +44,60 @@ def test_trees_are_shortest_paths_by_directed_costs_with_ties_by_hops_and_rank()
     assert used_edges(3, (*triangle[1:], SiteEdge(0, 1, 9, 9, (1, 1)))) == triangle[1:]
 
 
+def messages(sender: int, service: Service, *payloads: bytes) -> list[Lot]:
+    return lots_from(payloads, int(service), sender)
+
+
+def bodies(outbox: WideOutbox, view: bytes, limit: int = 1) -> list[UnitBody]:
+    """Return what the next helpings say."""
+    found = [decode(entry) for entry in outbox.next(view, limit)]
+    return [entry.body for entry in found if isinstance(entry, DataEntry)]
+
+
+V1, V2, V3 = (bytes((number,)) * 8 for number in (1, 2, 3))
+
+
 def test_a_void_helping_is_sent_again_before_all_later_ones() -> None:
     outbox = WideOutbox(200)
-    outbox.add([(0, Service.AGREED, b"a" * 150, ()), (0, Service.AGREED, b"b" * 150, ()), (1, Service.SAFE, b"c", ())])
-    first = outbox.next(b"1")
-    second = outbox.next(b"1")
-    assert first is not None and second is not None and second.body.runs == (SessionRun(0, 2, 1, Service.AGREED),)
+    outbox.add(messages(0, Service.AGREED, b"a" * 150, b"b" * 150) + messages(1, Service.SAFE, b"c"))
+    (first,), (second,) = bodies(outbox, V1), bodies(outbox, V1)
+    assert first.payloads == (b"a" * 150,) and second.runs == (SessionRun(0, 2, 1, Service.AGREED),)
     outbox.seen(is_void=False)
-    assert outbox.next(b"2") is None  # the second is still under way
+    assert outbox.next(V2) == []  # the second is still under way
     outbox.seen(is_void=True)
-    again = outbox.next(b"2")
-    assert again is not None and again.body.payloads == (b"b" * 150,) and again.body.runs[0].first == 1
-    last = outbox.next(b"2")
-    assert last is not None and last.body.payloads == (b"c",) and outbox.next(b"2") is None
+    (again,) = bodies(outbox, V2)
+    assert again.payloads == (b"b" * 150,) and again.runs[0].first == 1
+    (last,) = bodies(outbox, V2)
+    assert last.payloads == (b"c",) and outbox.next(V2) == []
+
+
+def test_of_helpings_that_are_alike_those_are_sent_again_that_are_void() -> None:
+    outbox = WideOutbox(200)
+    payloads = [bytes((number,)) * 80 for number in range(9)]
+    outbox.add(messages(0, Service.AGREED, *payloads))
+    size = outbox.size
+    sent = bodies(outbox, V1, 3)
+    assert [body.payloads for body in sent] == [tuple(payloads[at : at + 2]) for at in (0, 2, 4)]
+    assert [body.runs[0].first for body in sent] == [1, 3, 5] and outbox.under_way == 3
+    outbox.seen(2, is_void=False)
+    assert outbox.size == size * 5 // 9
+    outbox.seen(is_void=True)
+    assert [body.payloads for body in bodies(outbox, V2, 9)] == [tuple(payloads[4:6])]  # laid apart from what waited
+    assert [body.payloads for body in bodies(outbox, V2, 9)] == [tuple(payloads[6:8])]
+    assert [body.payloads for body in bodies(outbox, V2, 9)] == [(payloads[8],)]
 
 
 def test_a_large_message_whose_last_part_is_void_starts_over() -> None:
     outbox = WideOutbox(100)
-    outbox.add([(5, Service.AGREED, bytes(200), ())])
-    parts = [outbox.next(b"1") for _ in range(3)]
-    assert [part and (part.body.part, part.body.parts) for part in parts] == [(0, 3), (1, 3), (2, 3)]
+    outbox.add(messages(5, Service.AGREED, bytes(200)))
+    parts = [bodies(outbox, V1)[0] for _ in range(3)]
+    assert [(part.part, part.parts) for part in parts] == [(0, 3), (1, 3), (2, 3)]
     for is_void in (False, False, True):
         outbox.seen(is_void=is_void)
-    begun = outbox.next(b"2")
-    assert begun is not None and begun.body.part == 0
+    assert bodies(outbox, V2)[0].part == 0
     outbox.seen(is_void=True)
-    again = outbox.next(b"3")
-    assert again is not None and again.body.part == 0 and again.body.runs[0].first == 1
+    (again,) = bodies(outbox, V3)
+    assert again.part == 0 and again.runs[0].first == 1
 
 
 def unit(stamp: int, service: Service) -> Unit:
