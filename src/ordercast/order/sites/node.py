@@ -376,18 +376,19 @@ class SitesNode:
         """Gather what has to go on the ring: control first, then messages as far as they may be under way. Return the
         answer to wishes that are known to everybody by now."""
         tape, speaker = self.tape, self.speaker
-        self._to_ring.add(speaker.entries)
-        self._to_ring.add((0, entry) for entry in tape.entries)
+        for stamp, entry in speaker.entries:
+            self._to_ring.add([entry], stamp)
+        self._to_ring.add(tape.entries)
         speaker.entries, tape.entries = [], []
         if self._is_behind != self._said_behind:
             self._said_behind = self._is_behind
-            self._to_ring.add([(0, encode(BehindFrame(self._is_behind)))])
+            self._to_ring.add([encode(BehindFrame(self._is_behind))])
         effects = self._tell_wishes(now)
         while (room := self._may_send()) > 0:
             entries = self._outbox.next(tape.view.digest, room, tape.interests.needs)
             if not entries:
                 break
-            self._to_ring.add((0, entry) for entry in entries)
+            self._to_ring.add(entries)
         return effects
 
     def _tell_wishes(self, now: Instant) -> list[Effect]:
@@ -395,8 +396,7 @@ class SitesNode:
         tape, wishes = self.tape, self._wishes
         if not self._sites.prune or tape.state != REGULAR or self._where is not Where.REGULAR:
             return []
-        for body in wishes.due(tape.view, now):
-            self._to_ring.add([(0, encode(DataEntry(tape.view.digest, (), body)))])
+        self._to_ring.add([encode(DataEntry(tape.view.digest, (), body)) for body in wishes.due(tape.view, now)])
         wishes.stable_at(tape.order.stable)
         groups, wishes.granted = tuple(wishes.granted), []
         return [Subscribed(groups)] if groups else []
