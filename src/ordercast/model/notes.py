@@ -137,6 +137,7 @@ class Occurrence(Enum):
     SITES_ASKED_WHOLE = "unit asked for whole after other links were used"
     SITES_HOLLOW_RECOVERED = "unit without messages sent in a recovery"
     SITES_ORPHANED = "daemon ended a view alone, for what nobody has any more"
+    SITES_STUCK = "site left out that answers and holds up all others"
     SITES_FORGIVEN = "silence of other sites forgiven after a pause of this process"
 
     # Where places are owned

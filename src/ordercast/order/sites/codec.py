@@ -15,9 +15,11 @@ from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.config import FRAGMENTS_MAX
 from ordercast.order.sites.frames import (
     BehindFrame,
+    Contradiction,
     DataEntry,
     Had,
     ProposeFrame,
+    QueueFrame,
     ReachRecord,
     ReadyFrame,
     RecordLink,
@@ -39,7 +41,8 @@ from ordercast.wire.reader import ByteReader
 STAMP_MAX = (1 << 62) - 1
 _ID = struct.Struct(">QQ")
 _UNIT = struct.Struct(">8sBHQQQQ")
-_UPDATE = struct.Struct(">8sBQQQB")
+_UPDATE = struct.Struct(">8sBQQQBH")
+_QUEUE = struct.Struct(">H")
 _FRAGMENT = struct.Struct(">QQHH")
 _RECORD = struct.Struct(">QQQQB")
 _LINK = struct.Struct(">QLQQ")
@@ -114,7 +117,7 @@ def _encode_unit(frame: UnitFrame) -> bytes:
 def _decode_unit(reader: ByteReader) -> UnitFrame:
     view, rank, place, stamp, previous, aru, needs = reader.unpack(_UNIT)
     if previous >= _stamp(stamp):
-        raise WireError("a unit that follows a later one")
+        raise Contradiction("a unit that follows a later one")
     return UnitFrame(view, _rank(rank), place, stamp, previous, _stamp(aru), needs, decode_body(reader.rest()))
 
 
@@ -123,10 +126,10 @@ def _encode_update(frame: UpdateFrame) -> bytes:
 
 
 def _decode_update(reader: ByteReader) -> UpdateFrame:
-    view, rank, through, line, aru, behind = reader.unpack(_UPDATE)
+    view, rank, through, line, aru, behind, queue = reader.unpack(_UPDATE)
     if through >= _stamp(line) or behind > 1:
         raise WireError("a promise below its last unit")
-    return UpdateFrame(view, _rank(rank), through, line, _stamp(aru), bool(behind))
+    return UpdateFrame(view, _rank(rank), through, line, _stamp(aru), bool(behind), queue)
 
 
 # Who is there
@@ -304,6 +307,14 @@ def _decode_behind(reader: ByteReader) -> BehindFrame:
     return BehindFrame(bool(reader.byte()))
 
 
+def _encode_queue(frame: QueueFrame) -> bytes:
+    return _QUEUE.pack(frame.queue_ms)
+
+
+def _decode_queue(reader: ByteReader) -> QueueFrame:
+    return QueueFrame(*reader.unpack(_QUEUE))
+
+
 _CODECS: tuple[tuple[type, Callable[[Any], bytes], Callable[[ByteReader], WideFrame]], ...] = (
     (DataEntry, _encode_data, _decode_data),
     (UnitFrame, _encode_unit, _decode_unit),
@@ -317,6 +328,7 @@ _CODECS: tuple[tuple[type, Callable[[Any], bytes], Callable[[ByteReader], WideFr
     (BehindFrame, _encode_behind, _decode_behind),
     (RoutesFrame, _encode_routes, _decode_routes),
     (VectorFrame, _encode_vector, _decode_vector),
+    (QueueFrame, _encode_queue, _decode_queue),
 )
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_CODECS, 1)}
 _ENCODERS = {number: encoder for number, (_, encoder, _) in enumerate(_CODECS, 1)}

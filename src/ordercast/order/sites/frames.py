@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.units import UnitBody
 from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal
+
+
+class Contradiction(WireError):
+    """What no sound process says: the link that brought it is not to be trusted."""
 
 
 class DataEntry(NamedTuple):
@@ -41,6 +46,7 @@ class UpdateFrame(NamedTuple):
     line: int
     aru: int
     is_behind: bool
+    queue_ms: int = 0  # how long what waits on a link of the site takes to leave, where that is long
 
 
 class RecordLink(NamedTuple):
@@ -142,6 +148,12 @@ class BehindFrame(NamedTuple):
     is_behind: bool
 
 
+class QueueFrame(NamedTuple):
+    """A representative's word on its own ring: how long the queues of its links are; 0: short."""
+
+    queue_ms: int
+
+
 WideFrame = (
     DataEntry
     | BehindFrame
@@ -155,4 +167,5 @@ WideFrame = (
     | RecoveredFrame
     | RoutesFrame
     | VectorFrame
+    | QueueFrame
 )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ordercast.model.configuration import ConfigurationKind
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, LeaveDone, Record, Room, Subscribed
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, LeaveDone, Record, Room
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
     MAIN,
@@ -27,23 +27,18 @@ from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, S
 from ordercast.model.notes import PacketDropped
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
-from ordercast.order.engine import CONFIGURATION_SEQ_KEY, EngineStats, Membership, granted
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY, EngineStats, Membership
 from ordercast.order.layered import InnerRing
 from ordercast.order.membership.stats import RingStats
-from ordercast.order.outbox import cost
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.setup import SitePlaces
-from ordercast.order.sites.codec import UNIT_HEAD_SIZE, encode
 from ordercast.order.sites.config import SitesConfig
-from ordercast.order.sites.feed import RingFeed
-from ordercast.order.sites.frames import BehindFrame, DataEntry
-from ordercast.order.sites.interest import NEVER, Wishes
 from ordercast.order.sites.neighbours import Neighbours
 from ordercast.order.sites.observed import SitesSeen, sites_seen
-from ordercast.order.sites.outbox import WideOutbox, queued_from
 from ordercast.order.sites.promised import EARLY, ENGINE, PROMISED, SERVICES, SITE, WIDE
+from ordercast.order.sites.sending import Sending
 from ordercast.order.sites.speaker import Speaker
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
@@ -79,17 +74,13 @@ class SitesNode:
         )
         self._inner = InnerRing(domain.over_networks(self._ring), MAIN, SITE, self._ring)
         self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY, prunes=sites.prune)
-        self._wishes = Wishes(sites.unlearn_ns)
-        self._outbox = WideOutbox(config.whole_size_max - UNIT_HEAD_SIZE - 1)
+        self._sending = Sending(self._inner, config, sites)
         self._storage = WideStorage(config.storage_patience_ns)
         self._tape: Tape | None = None
         self._speaker: Speaker | None = None
         self._where = Where.REGULAR
-        self._to_ring = RingFeed(self._inner)
         self._first: Fragment | None = None  # the first ring of this life, until the first view
         self._first_seq = 0
-        self._wanted = 0  # room that the layer above waits for
-        self._is_behind = self._said_behind = False
         self._is_leaving = self._is_farewell = self._is_gone = False
 
     # What a driver asks
@@ -173,16 +164,14 @@ class SitesNode:
     def next_deadline(self) -> Instant | None:
         deadlines = [self._inner.next_deadline(), self._storage.deadline]
         if self._tape is not None and self._tape.is_begun:
-            deadlines.append(self.speaker.next_deadline)
-            if self._tape.state == REGULAR and (late := self._wishes.deadline) != NEVER:
-                deadlines.append(late)
+            deadlines += [self.speaker.next_deadline, *self._sending.deadlines(self._tape.state)]
         return min((one for one in deadlines if one is not None), default=None)
 
     def room(self) -> int:
-        return max(0, self._config.queue_size_max - self._outbox.size)
+        return self._sending.room()
 
     def want_room(self, size: int) -> None:
-        self._wanted = max(self._wanted, min(size, self._config.queue_size_max))
+        self._sending.want_room(size)
 
     def is_idle(self) -> bool:
         tape = self.tape
@@ -190,9 +179,7 @@ class SitesNode:
             tape.is_begun
             and tape.state == REGULAR
             and tape.order.is_idle
-            and not self._outbox
-            and not self._wishes
-            and not self._to_ring
+            and self._sending.is_idle
             and self._inner.is_idle()
             and self.speaker.is_quiet
         )
@@ -214,7 +201,7 @@ class SitesNode:
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         me = process_id_from(self._node, incarnation)
         places, cluster = self._places, cluster_id_from(self._config.cluster, ENGINE)
-        self._tape = Tape(me, places.domain.number, self._outbox, self._storage, self._wishes)
+        self._tape = Tape(me, places.domain.number, self._sending.outbox, self._storage, self._sending.wishes)
         neighbours = Neighbours(me, places.domain.number, places.beyond, self._sites, cluster)
         self._speaker = Speaker(me, neighbours, self._sites, self._tape)
         self._first_seq = self._storage.start(stored)
@@ -225,14 +212,7 @@ class SitesNode:
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         if self._is_leaving:
             raise UsageError("this process is leaving: it sends nothing more")
-        lots = [lot for one in submissions for lot in queued_from(one, self._config.message_size_max)]
-        size = cost(lots)
-        if size > self.room():
-            self.want_room(size)
-            raise UsageError(f"no room for {size} bytes; wait for a Room effect")
-        self._outbox.add(lots)
-        if self.room() < self._config.queue_size_max // 4:
-            self.want_room(self._config.queue_size_max // 2)
+        self._sending.submit(submissions)
         return self._go_on(now)
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
@@ -261,10 +241,7 @@ class SitesNode:
         return self._taken(self._inner.persisted(key, now), now) + self._go_on(now)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        if not self._sites.prune:
-            return granted(changes)
-        self._wishes.change(changes, now)
-        return self._go_on(now)
+        return self._sending.interest(changes, now) + self._go_on(now)
 
     def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
         return self._taken(self._inner.enlist(roster, now), now) + self._go_on(now)
@@ -275,7 +252,7 @@ class SitesNode:
         return effects + self._taken(self._inner.wake(now), now) + self._go_on(now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        self._is_behind = is_behind
+        self._sending.is_behind = is_behind
         return self._go_on(now)
 
     def leave(self, now: Instant) -> list[Effect]:
@@ -318,7 +295,8 @@ class SitesNode:
         return effects
 
     def _drained(self) -> list[Effect]:
-        effects, self.tape.effects = self.tape.effects, []
+        effects = self.tape.effects.copy()
+        self.tape.effects.clear()
         return effects
 
     def _installed(self, effect: Install, now: Instant) -> list[Effect]:
@@ -333,7 +311,7 @@ class SitesNode:
             self._first = ring
             return []
         self.tape.ring_changed(ring, configuration.reason)
-        self._said_behind = False
+        self._sending.ring_changed()
         return self._drained() + self.speaker.ring_changed(ring, now)
 
     # What follows
@@ -347,11 +325,13 @@ class SitesNode:
             self._look_at_ring()
             self.tape.go_on(now)
             effects += self._drained() + self.speaker.step(now)
-            effects += self._collect(now)
-            if self._is_farewell or not self._to_ring or not self._to_ring.has_room():
+            brought, self.speaker.entries = self.speaker.entries, []
+            effects += self._sending.collect(self.tape, brought, self._where, now)
+            feed = self._sending.feed
+            if self._is_farewell or not feed or not feed.has_room():
                 break
             effects += self._submit(now)
-        return effects + self._leave_if_done(now) + self.speaker.notes() + self._offer_room()
+        return effects + self._leave_if_done(now) + self.speaker.notes() + self._sending.offer_room()
 
     def _notice_pause(self, now: Instant) -> None:
         """A timer of links is so late that this process must have been paused."""
@@ -372,62 +352,19 @@ class SitesNode:
         if tape.state == REGULAR and tape.ring is not None and ring.id == tape.ring.ring:
             tape.order.safe_at(ring.memory.safe_seq)
 
-    def _collect(self, now: Instant) -> list[Effect]:
-        """Gather what has to go on the ring: control first, then messages as far as they may be under way. Return the
-        answer to wishes that are known to everybody by now."""
-        tape, speaker = self.tape, self.speaker
-        for stamp, entry in speaker.entries:
-            self._to_ring.add([entry], stamp)
-        self._to_ring.add(tape.entries)
-        speaker.entries, tape.entries = [], []
-        if self._is_behind != self._said_behind:
-            self._said_behind = self._is_behind
-            self._to_ring.add([encode(BehindFrame(self._is_behind))])
-        effects = self._tell_wishes(now)
-        while (room := self._may_send()) > 0:
-            entries = self._outbox.next(tape.view.digest, room, tape.interests.needs)
-            if not entries:
-                break
-            self._to_ring.add(entries)
-        return effects
-
-    def _tell_wishes(self, now: Instant) -> list[Effect]:
-        """Tell what is wanted here; a join waits for the answer."""
-        tape, wishes = self.tape, self._wishes
-        if not self._sites.prune or tape.state != REGULAR or self._where is not Where.REGULAR:
-            return []
-        self._to_ring.add([encode(DataEntry(tape.view.digest, (), body)) for body in wishes.due(tape.view, now)])
-        wishes.stable_at(tape.order.stable)
-        groups, wishes.granted = tuple(wishes.granted), []
-        return [Subscribed(groups)] if groups else []
-
-    def _may_send(self) -> int:
-        """Return how many helpings the ring may be given."""
-        tape = self.tape
-        if tape.state != REGULAR or self._where is not Where.REGULAR or self._is_behind or tape.behind_here:
-            return 0
-        limit = self._sites.window // len(tape.view.members)
-        if tape.behind or tape.order.own_size >= limit:
-            return 0
-        return HELPINGS * self._config.visit_max - self._outbox.under_way
-
     def _submit(self, now: Instant) -> list[Effect]:
         """Give the ring what waits, as far as it has room."""
-        stamp, batch = self._to_ring.batch()
+        stamp, batch = self._sending.feed.batch()
         effects = self._taken(self._inner.hear(stamp, now), now) if stamp else []
         return effects + self._taken(self._inner.submit([batch], now), now)
 
     def _leave_if_done(self, now: Instant) -> list[Effect]:
         """Leave the ring when everything that was submitted is delivered, and everybody has it."""
         tape = self.tape
-        is_done = tape.state == REGULAR and not self._outbox and not self._to_ring and not tape.order.own_size
+        is_done = (
+            tape.state == REGULAR and not self._sending.outbox and not self._sending.feed and not tape.order.own_size
+        )
         if not self._is_leaving or self._is_farewell or not is_done:
             return []
         self._is_farewell = True
         return self._taken(self._inner.leave(now), now)
-
-    def _offer_room(self) -> list[Effect]:
-        if not self._wanted or self.room() < self._wanted:
-            return []
-        self._wanted = 0
-        return [Room(self.room())]

@@ -80,11 +80,12 @@ def sites_seen(
     missing = None
     if (attempt := tape.attempt) is not None:
         missing = tuple(attempt.proposal.fragments[rank].representative for rank in sorted(attempt.missing()))
-    waiting = _waiting(order)
+    waiting = wait_of(order)
     return SitesSeen(tape.state, view.id, fragments, trees, missing, waiting, order.own_size, links, failures)
 
 
-def _waiting(order: WideOrder) -> WideWait | None:
+def wait_of(order: WideOrder) -> WideWait | None:
+    """Return what is next and cannot be delivered, and whose word it waits for; None: nothing waits."""
     lowest: AnyUnit | None = None
     for stream in order.streams:
         first = stream.lane.runs[0].content if stream.lane.runs else None

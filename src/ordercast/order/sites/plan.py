@@ -65,7 +65,7 @@ def plan_of(proposal: WideProposal, states: States, me: ProcessId) -> WidePlan:
 
 
 def _companions(view: ConfigurationId, states: States) -> tuple[ProcessId, ...]:
-    """Return those who come along from a view: all who have it, but for orphans, and those who become so without them."""
+    """Return those who come along from a view: all who have it, but for orphans and who becomes one without them."""
     said = [_Said(state) for _, state in sorted(states.items()) if state.view == view]
     while True:
         whole = {unit for one in said for unit in one.held}

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ordercast.model.ids import ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.order.sites.codec import decode, encode
-from ordercast.order.sites.frames import Had, RoutesFrame, UnitFrame, UpdateFrame, VectorFrame
+from ordercast.order.sites.frames import Contradiction, Had, RoutesFrame, UnitFrame, UpdateFrame, VectorFrame
 from ordercast.order.sites.neighbours import Neighbours
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.routes import SourceTree, children, reaches, trees_of
@@ -75,10 +75,13 @@ class Spreading:
 
     # Frames of the view
 
-    def is_copy(self, frame: UnitFrame | UpdateFrame) -> bool:
-        """Whether a frame, or one that says more, came before."""
+    def is_copy(self, frame: UnitFrame | UpdateFrame, data: bytes) -> bool:
+        """Whether a frame, or one that says more, came before. A Contradiction: another one with its name did."""
         if isinstance(frame, UnitFrame):
             kept = self._kept.get((frame.rank, frame.stamp))
+            is_hollow = frame.body.kind is BodyKind.HOLLOW
+            if kept is not None and kept.is_hollow is is_hollow and kept.data != data:
+                raise Contradiction("two units with one stamp in one stream")
             is_fuller = kept is not None and kept.is_hollow and frame.body.kind is BodyKind.WHOLE
             return frame.stamp < self.order.stable or (kept is not None and not is_fuller)
         line, aru, _ = self._updates.get(frame.rank, (0, 0, b""))

@@ -3,6 +3,8 @@
     DataEntry     messages of a daemon of the site, or what it wants: a unit of the view, or void
     UnitFrame     a unit of another site, as its representative brought it
     UpdateFrame   another site's promise and acknowledgement
+    BehindFrame, QueueFrame
+                  an application of the site cannot take more; what its links have to send waits for long
     ProposeFrame  BEGIN: from here on nothing of the old view is sent, taken or delivered
     SpreadFrame   STATE, RECOVERED and READY of an attempt, of this site or brought
 
@@ -16,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
-from ordercast.model.effects import Deliver, Effect, Install, Record
+from ordercast.model.configuration import ChangeReason
+from ordercast.model.effects import Effect, Record
 from ordercast.model.errors import WireError
-from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Instant, Position, ProcessId
+from ordercast.model.ids import ConfigurationId, Instant, ProcessId
 from ordercast.model.notes import Moved, Occurred, Occurrence
 from ordercast.order.sites.attempt import WideAttempt
 from ordercast.order.sites.codec import decode, encode
@@ -27,6 +29,7 @@ from ordercast.order.sites.frames import (
     BehindFrame,
     DataEntry,
     ProposeFrame,
+    QueueFrame,
     ReadyFrame,
     RecoveredFrame,
     SpreadFrame,
@@ -36,15 +39,16 @@ from ordercast.order.sites.frames import (
     WideFrame,
 )
 from ordercast.order.sites.interest import InterestTable, Wishes, wants_of
-from ordercast.order.sites.order import PassedUnit, WideOrder
+from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox
+from ordercast.order.sites.passage import Passage
 from ordercast.order.sites.plan import WidePlan
 from ordercast.order.sites.runs import EntryRun, read_entries
 from ordercast.order.sites.states import BROKEN, EXCHANGE, RECOVERY, REGULAR, STARTING
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.stream import UnitStream
 from ordercast.order.sites.units import AnyUnit, BodyKind, Unit, UnitRun
-from ordercast.order.sites.views import EVERYBODY, RANK_SLOTS, SEQ_STEP, TRANSITIONAL, Fragment, WideProposal, WideView
+from ordercast.order.sites.views import EVERYBODY, Fragment, WideProposal, WideView
 
 
 class Where(Enum):
@@ -70,6 +74,7 @@ class Tape:
         self.clock = 0  # the highest stamp on the tape
         self.behind: set[int] = set()  # ranks of sites where an application cannot take more
         self._updated: dict[int, int] = {}  # the highest promise in an update of each rank: links reorder
+        self.queues: dict[int, int] = {}  # how long those of sites are that are long, in milliseconds, by rank
         self.behind_here: set[ProcessId] = set()  # daemons of the site, likewise
         self.effects: list[Effect] = []  # for the driver; whoever takes them empties the list, likewise the next three
         self.entries: list[bytes] = []  # for the own ring
@@ -79,7 +84,7 @@ class Tape:
         self.view_seq = 0  # the highest of views that were installed or agreed to
         self._order: WideOrder | None = None
         self._interests: InterestTable | None = None
-        self._last: ConfigurationId = NO_CONFIGURATION  # the configuration in which messages are delivered
+        self._passage = Passage(self.effects)
 
     @property
     def order(self) -> WideOrder:
@@ -112,7 +117,7 @@ class Tape:
         view = WideView(ConfigurationId(seq, self.me), WideProposal(ConfigurationId(seq, self.me), (ring,), ()), 0)
         self._order, self._interests = WideOrder(view, self.me), InterestTable(view)
         self._move(REGULAR, None, "alone")
-        self._install_regular(view.id, view.members, NO_CONFIGURATION, (self.me,), ChangeReason.STARTED)
+        self._passage.begin(view.id, view.members, (self.me,), ChangeReason.STARTED)
 
     def ring_changed(self, ring: Fragment, reason: ChangeReason) -> None:
         """The site's ring has another regular configuration: the stream of the old one has ended, and so does the
@@ -183,6 +188,8 @@ class Tape:
                 self._take_update(frame)
             case BehindFrame():
                 (self.behind_here.add if frame.is_behind else self.behind_here.discard)(originator)
+            case QueueFrame():
+                self._take_queue(self.rank, frame.queue_ms)
             case ProposeFrame() if where is Where.REGULAR:
                 self._take_begin(frame.proposal)
             case SpreadFrame() if where is Where.REGULAR:
@@ -242,6 +249,13 @@ class Tape:
             return  # the site has changed its mind since
         self._updated[frame.rank] = frame.line
         (self.behind.add if frame.is_behind else self.behind.discard)(frame.rank)
+        self._take_queue(frame.rank, frame.queue_ms)
+
+    def _take_queue(self, rank: int, queue_ms: int) -> None:
+        if queue_ms:
+            self.queues[rank] = queue_ms
+        else:
+            self.queues.pop(rank, None)
 
     # Attempts
 
@@ -346,80 +360,22 @@ class Tape:
 
     def _pass_up(self) -> None:
         self.order.walk()
-        self._deliver(self._last)
-
-    def _deliver(self, configuration: ConfigurationId) -> None:
-        out, self.order.out = self.order.out, []
-        parcels: list[PassedUnit] = []
-        for index, passed in enumerate(out):
-            parcels.append(passed)
-            if index + 1 == len(out) or out[index + 1].is_early != passed.is_early:
-                made = [one.unit.parcel(self.order.base, one.payloads) for one in parcels]
-                self.effects.append(Deliver(configuration, self.view.id, made, ordered=not passed.is_early))
-                parcels = []
+        self._passage.deliver(self.order)
 
     def _install(self, attempt: WideAttempt) -> None:
         """Everybody is ready: end the old view and begin the new one, at this entry of the tape."""
         plan, reason = attempt.plan, ChangeReason(attempt.proposal.reason)
         assert plan is not None
-        seq, companions = plan.view.id.seq, plan.companions
-        if plan.is_orphan:
-            transitional = self._end_alone(plan, reason)
-        else:
-            transitional = self._end_view(plan, ConfigurationId(seq - TRANSITIONAL, companions[0]), reason)
-        self._order, self._interests, self.attempt = WideOrder(plan.view, self.me), InterestTable(plan.view), None
-        self.behind.clear()
-        self._updated.clear()
-        self._move(REGULAR, None, f"view {plan.view.id}")
-        self._install_regular(plan.view.id, plan.view.members, transitional, companions, reason)
-
-    def _end_view(self, plan: WidePlan, transitional: ConfigurationId, reason: ChangeReason) -> ConfigurationId:
-        """Deliver what is still owed of the old view, around the transitional one, whose id is returned."""
-        order, old = self.order, self.view.id
-        order.up_to(plan.signal)
-        self._deliver(old)
-        position = Position(old, max(0, order.place[0] - order.base), order.place[1] * RANK_SLOTS + RANK_SLOTS - 1)
-        self._install_transitional(transitional, old, plan.companions, reason, position)
-        beyond, dropped = order.rest(plan.lowest_line, plan.commits)
+        self._occurred(Occurrence.SITES_ORPHANED, int(plan.is_orphan))
+        beyond, dropped = self._passage.end(self.order, plan, reason)
         self._occurred(Occurrence.SITES_BEYOND_LINE, beyond)
         self._occurred(Occurrence.SITES_DROPPED, dropped)
-        self._deliver(transitional)
-        return transitional
-
-    def _end_alone(self, plan: WidePlan, reason: ChangeReason) -> ConfigurationId:
-        """End the old view with nobody else, and go on through a view alone: others have delivered what follows
-        something that this daemon is owed and nobody has any more."""
-        self._occurred(Occurrence.SITES_ORPHANED)
-        alone = ConfigurationId(plan.view.id.seq - SEQ_STEP, self.me)
-        ended = self._end_view(plan, ConfigurationId(alone.seq - TRANSITIONAL, self.me), ChangeReason.SITE_LOST)
-        self._install_regular(alone, (self.me,), ended, (self.me,), ChangeReason.SITE_LOST)
-        transitional = ConfigurationId(plan.view.id.seq - TRANSITIONAL, self.me)
-        position = Position(alone, 0, RANK_SLOTS - 1)
-        self._install_transitional(transitional, alone, (self.me,), reason, position)
-        return transitional
-
-    def _install_transitional(
-        self,
-        id: ConfigurationId,
-        old: ConfigurationId,
-        members: tuple[ProcessId, ...],
-        reason: ChangeReason,
-        position: Position,
-    ) -> None:
-        kind = ConfigurationKind.TRANSITIONAL
-        self.effects.append(Install(Configuration(kind, id, members, old, members, reason, position)))
-
-    def _install_regular(
-        self,
-        id: ConfigurationId,
-        members: tuple[ProcessId, ...],
-        previous: ConfigurationId,
-        companions: tuple[ProcessId, ...],
-        reason: ChangeReason,
-    ) -> None:
-        self._last = id
-        kind, position = ConfigurationKind.REGULAR, Position(id, 0, 0)
-        self.effects.append(Install(Configuration(kind, id, members, previous, companions, reason, position)))
+        self._order, self._interests, self.attempt = WideOrder(plan.view, self.me), InterestTable(plan.view), None
+        self.behind.clear()
+        self.queues.clear()
+        self._updated.clear()
+        self._move(REGULAR, None, f"view {plan.view.id}")
+        self._passage.begin(plan.view.id, plan.view.members, plan.companions, reason)
 
     # Notes
 

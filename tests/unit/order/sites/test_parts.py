@@ -9,6 +9,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, NodeId, ProcessId
 from ordercast.model.service import Service
 from ordercast.order.outbox import Lot, lots_from
+from ordercast.order.setup import FarNode
 from ordercast.order.sites.codec import decode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import DataEntry
@@ -17,11 +18,12 @@ from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.routes import children, reaches, tree_of, used_edges
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.units import SessionRun, Unit, UnitBody
-from ordercast.order.sites.update import NEVER, Owing
+from ordercast.order.sites.update import NEVER, Owing, Pressure
 from ordercast.order.sites.views import SiteEdge
 
 A, B = ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1)
 T0 = Instant(0)
+CALM = Pressure(False, 0)
 
 
 def test_trees_are_shortest_paths_by_directed_costs_with_ties_by_hops_and_rank() -> None:
@@ -104,36 +106,36 @@ def unit(stamp: int, service: Service) -> Unit:
 
 def test_an_update_is_owed_for_what_waits_and_for_what_is_here_and_not_for_rising_stamps() -> None:
     owing = Owing(SitesConfig(delta_ns=100), 10)
-    assert owing.due(99, 10, False, T0) == NEVER
+    assert owing.due(99, 10, CALM, T0) == NEVER
     owing.heed(unit(50, Service.AGREED), T0, is_foreign=True)
-    assert owing.due(99, 10, False, T0) == T0
-    owing.said(99, 10, False, T0)
-    assert owing.due(200, 10, False, T0) == NEVER
-    assert owing.due(200, 51, False, Instant(30)) == 100  # δ after the last one
-    owing.said(200, 51, False, Instant(100))
-    assert owing.due(300, 300, False, Instant(400)) == NEVER
+    assert owing.due(99, 10, CALM, T0) == T0
+    owing.said(99, 10, CALM, T0)
+    assert owing.due(200, 10, CALM, T0) == NEVER
+    assert owing.due(200, 51, CALM, Instant(30)) == 100  # δ after the last one
+    owing.said(200, 51, CALM, Instant(100))
+    assert owing.due(300, 300, CALM, Instant(400)) == NEVER
 
 
 def test_reliable_units_are_acknowledged_lazily() -> None:
     owing = Owing(SitesConfig(delta_ns=0, lazy_ns=1000), 10)
     owing.heed(unit(50, Service.RELIABLE), T0, is_foreign=True)
-    owing.said(99, 10, False, T0)
-    assert owing.due(99, 51, False, T0) == 1000
-    assert owing.due(99, 50, False, T0) == NEVER
+    owing.said(99, 10, CALM, T0)
+    assert owing.due(99, 51, CALM, T0) == 1000
+    assert owing.due(99, 50, CALM, T0) == NEVER
 
 
 def test_reliable_units_ask_lazily_for_a_promise_or_nobody_could_acknowledge_them() -> None:
     owing = Owing(SitesConfig(delta_ns=0, lazy_ns=1000), 10)
     owing.heed(unit(50, Service.RELIABLE), T0, is_foreign=True)
-    assert owing.due(99, 10, False, T0) == 1000
-    owing.said(99, 10, False, Instant(1000))
-    assert owing.due(200, 10, False, Instant(1000)) == NEVER
+    assert owing.due(99, 10, CALM, T0) == 1000
+    owing.said(99, 10, CALM, Instant(1000))
+    assert owing.due(200, 10, CALM, Instant(1000)) == NEVER
 
 
 def test_a_full_window_of_reliable_units_asks_soon() -> None:
     owing = Owing(SitesConfig(delta_ns=100, window=4), 10, daemons=2)
     owing.heed(unit(50, Service.RELIABLE), T0, is_foreign=True)
-    assert owing.due(99, 10, False, T0) == T0
+    assert owing.due(99, 10, CALM, T0) == T0
 
 
 def test_a_disk_that_hangs_is_not_waited_for_without_end() -> None:
@@ -160,8 +162,8 @@ def exchange(one: Neighbours, other: Neighbours, packets: list[tuple[object, byt
 
 def pair() -> tuple[Neighbours, Neighbours]:
     config = SitesConfig()
-    one = Neighbours(A, 0, [(NodeId(2), Endpoint("2", 0))], config, bytes(8))
-    other = Neighbours(B, 1, [(NodeId(1), Endpoint("1", 0))], config, bytes(8))
+    one = Neighbours(A, 0, [FarNode(NodeId(2), Endpoint("2", 0), 1)], config, bytes(8))
+    other = Neighbours(B, 1, [FarNode(NodeId(1), Endpoint("1", 0), 0)], config, bytes(8))
     return one, other
 
 
@@ -202,7 +204,7 @@ def test_a_restarted_process_is_found_again() -> None:
     exchange(one, other, sent(one.flush(T0)), T0)
     late = Instant(3_000 * MILLISECOND)
     one.flush(late)
-    again = Neighbours(ProcessId(B + 1), 1, [(NodeId(1), Endpoint("1", 0))], SitesConfig(), bytes(8))
+    again = Neighbours(ProcessId(B + 1), 1, [FarNode(NodeId(1), Endpoint("1", 0), 0)], SitesConfig(), bytes(8))
     again.represent(ProcessId(B + 1), late)
     exchange(one, again, sent(one._greet_all()), late)
     assert [link.peer for link in one.up()] == [B + 1] and again.up()[0].tags == one.up()[0].tags[::-1]
@@ -215,7 +217,7 @@ def test_a_link_of_an_earlier_life_is_not_taken_for_one_of_this() -> None:
     for each, me in ((one, A), (other, B)):
         each.represent(me, T0)
     exchange(one, other, sent(one.flush(T0)), T0)
-    again = Neighbours(ProcessId(B + 1), 1, [(NodeId(1), Endpoint("1", 0))], SitesConfig(), bytes(8))
+    again = Neighbours(ProcessId(B + 1), 1, [FarNode(NodeId(1), Endpoint("1", 0), 0)], SitesConfig(), bytes(8))
     again.represent(ProcessId(B + 1), T0)
     link = one.link_to(B)
     assert link is not None

@@ -164,6 +164,6 @@ def test_who_has_a_new_parent_tells_it_what_is_here_and_gets_the_rest() -> None:
 @pytest.mark.parametrize("stamp", [300, 500])
 def test_what_came_before_is_a_copy(stamp: int) -> None:
     made, _ = spreading_at(C, EDGE)
-    assert not made.is_copy(frame(stamp, 0))
+    assert not made.is_copy(frame(stamp, 0), encode(frame(stamp, 0)))
     made.spread(frame(stamp, 0), encode(frame(stamp, 0)))
-    assert made.is_copy(frame(stamp, 0))
+    assert made.is_copy(frame(stamp, 0), encode(frame(stamp, 0)))
