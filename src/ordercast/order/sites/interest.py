@@ -124,7 +124,8 @@ class Wishes:
         self._unlearn_ns = unlearn_ns
         self._counts: Counter[int] = Counter()  # groups that are wanted, by digest
         self._waiting: dict[str, int] = {}  # groups whose wish was not answered, with their digests
-        self._told: dict[int, int | None] = {}  # digests that others know of, and the stamp of the unit; None: no stamp
+        self._told: dict[int, int] = {}  # digests that others hear of: the stamp of the unit; until it has one, -number
+        self._said = self._seen = 0  # units of the view that tell interests: given to the ring, and on its tape
         self._late: dict[int, Instant] = {}  # digests that are told and not wanted, and when to say so
         self._view = b""
         self._has_spoken = False  # somebody above has ever said what it wants
@@ -165,24 +166,32 @@ class Wishes:
         lost = [digest for digest, at in self._late.items() if at <= now]
         for digest in lost:
             del self._late[digest], self._told[digest]
-        self._told.update(dict.fromkeys(gained))
-        return list(_bodies(sorted({*gained}), sorted(lost)))
+        bodies = list(_bodies(sorted({*gained}), sorted(lost)))
+        for body in bodies:
+            self._said += 1
+            self._told.update(dict.fromkeys(wants_of(body).gained, -self._said))
+        return bodies
 
     def _begin(self, view: WideView) -> list[UnitBody]:
         """Begin a view, in which everybody brings everything until it is told otherwise."""
         self._view = view.digest
         self._late.clear()
+        self._said = self._seen = 0
         self._grant(self._waiting)
         self._told = dict.fromkeys(self._counts, 0)
         if len(view.fragments) < 2 or not self._has_spoken:
             self._told.clear()
             return []
-        return list(_bodies(sorted(self._told), [], is_list=True))
+        bodies = list(_bodies(sorted(self._told), [], is_list=True))
+        self._said = len(bodies)
+        return bodies
 
     def seen(self, body: UnitBody, stamp: int) -> None:
-        """What was told is on the tape, in the view."""
+        """What was told is on the tape, in the view, in the order in which it was. A digest that was given up and told
+        anew since waits for the later unit."""
+        self._seen += 1
         for digest in wants_of(body).gained:
-            if digest in self._told and self._told[digest] is None:
+            if self._told.get(digest) == -self._seen:
                 self._told[digest] = stamp
 
     def stable_at(self, stable: int) -> None:
@@ -191,8 +200,7 @@ class Wishes:
             self._grant([group for group, digest in self._waiting.items() if self._is_known(digest, stable)])
 
     def _is_known(self, digest: int, stable: int) -> bool:
-        stamp = self._told.get(digest)
-        return stamp is not None and stamp < stable
+        return 0 <= self._told.get(digest, -1) < stable
 
     def _grant(self, groups: Iterable[str]) -> None:
         for group in list(groups):

@@ -144,7 +144,9 @@ class Spreading:
             self.take_vector(self._process(rank), vector)
         fresh: dict[int, list[int]] = {}
         for source, parent in sorted(self._parents().items()):
-            if before.get(source) != parent or self._lacking(source):
+            lacking = self._lacking(source)
+            self._occurred[Occurrence.SITES_ASKED_WHOLE] += len(lacking)
+            if before.get(source) != parent or lacking:
                 fresh.setdefault(parent[0], []).append(source)
         return [(self._process(parent), self._vector(sources)) for parent, sources in sorted(fresh.items())]
 
