@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -58,6 +59,7 @@ _VECTOR = struct.Struct(">8sQB")
 _HAD = struct.Struct(">BQL")
 _VIEW = struct.Struct(">8s")
 UNIT_HEAD_SIZE = 1 + _UNIT.size
+UNITS_REMEMBERED = 1024
 
 
 def encode(frame: WideFrame) -> bytes:
@@ -68,6 +70,16 @@ def encode(frame: WideFrame) -> bytes:
 
 def decode(data: bytes) -> WideFrame:
     """Return the frame that these bytes are."""
+    return _unit_from(data) if data[:1] == _UNIT_TYPE else _decode(data)
+
+
+@lru_cache(maxsize=UNITS_REMEMBERED)
+def _unit_from(data: bytes) -> WideFrame:
+    """Decode a unit. A representative meets each twice: when a link brings it, and on its tape."""
+    return _decode(data)
+
+
+def _decode(data: bytes) -> WideFrame:
     reader = ByteReader(data, 0, "the frame")
     decoder = _DECODERS.get(reader.byte())
     if decoder is None:
@@ -333,3 +345,4 @@ _CODECS: tuple[tuple[type, Callable[[Any], bytes], Callable[[ByteReader], WideFr
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_CODECS, 1)}
 _ENCODERS = {number: encoder for number, (_, encoder, _) in enumerate(_CODECS, 1)}
 _DECODERS = {number: decoder for number, (_, _, decoder) in enumerate(_CODECS, 1)}
+_UNIT_TYPE = bytes((_NUMBERS[UnitFrame],))

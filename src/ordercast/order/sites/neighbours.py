@@ -273,13 +273,15 @@ class Neighbours:
         return effects
 
     def _greet_all(self) -> list[Effect]:
-        """Greet those who are there, and whoever may be at the addresses of the others."""
+        """Greet those who have not answered, and whoever may be at the addresses of the others. Links that are up need
+        no greeting: records come on them as often."""
         effects: list[Effect] = []
         linked = set()
         for peer, known in self._known.items():
             if known.link is not None:
                 linked.add(node_of(peer))
-                effects += self._hello(peer, known)
+                if not known.is_up:
+                    effects += self._hello(peer, known)
         for node, far in self._far.items():
             if node not in linked:
                 effects += self._greet(far.address, Greeting(HelloKind.HELLO, self._site, self._stranger_tag(node), 0))

@@ -92,12 +92,13 @@ class Sending:
         """Gather what has to go on the ring: what links have brought and control first, then messages as far as they
         may be under way. Return the answer to wishes that are known to everybody by now."""
         self._window.look(max(tape.queues.values(), default=0) * MILLISECOND, now)
-        self.feed.add(brought)
-        self.feed.add((0, entry) for entry in tape.entries)
+        for stamp, entry in brought:
+            self.feed.add([entry], stamp)
+        self.feed.add(tape.entries)
         tape.entries = []
         if self.is_behind != self._said_behind:
             self._said_behind = self.is_behind
-            self.feed.add([(0, encode(BehindFrame(self.is_behind)))])
+            self.feed.add([encode(BehindFrame(self.is_behind))])
         if tape.state != REGULAR or where is not Where.REGULAR:
             return []
         effects = self._tell_wishes(tape, now)
@@ -105,14 +106,14 @@ class Sending:
             entries = self.outbox.next(tape.view.digest, room, tape.interests.needs)
             if not entries:
                 break
-            self.feed.add((0, entry) for entry in entries)
+            self.feed.add(entries)
         return effects
 
     def _tell_wishes(self, tape: Tape, now: Instant) -> list[Effect]:
         """Tell what is wanted here; a join waits for the answer."""
         wishes = self.wishes
         for body in wishes.due(tape.view, now) if self._prunes else ():
-            self.feed.add([(0, encode(DataEntry(tape.view.digest, (), body)))])
+            self.feed.add([encode(DataEntry(tape.view.digest, (), body))])
         wishes.stable_at(tape.order.stable)
         groups, wishes.granted = tuple(wishes.granted), []
         return [Subscribed(groups)] if groups else []

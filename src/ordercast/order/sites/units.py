@@ -29,6 +29,7 @@ from ordercast.model.service import SERVICE_MAX, Service
 from ordercast.order.sites.views import EVERYBODY, RANK_SLOTS
 from ordercast.order.stamped.lanes import Stamp
 from ordercast.wire.codec import NUMBER_MAX
+from ordercast.wire.header import payloads_from
 from ordercast.wire.reader import ByteReader
 
 MESSAGES_MAX = 255  # of a unit: slot 255 of a rank is the transitional view's
@@ -126,17 +127,17 @@ def decode_body(data: bytes) -> UnitBody:
         raise WireError(f"there is no unit of kind {kind}")
     if not count or part >= parts:
         raise WireError("a unit without messages, or a part beyond the last")
-    runs = tuple(SessionRun(*reader.unpack(_RUN)) for _ in range(count))
-    messages = sum(run.messages for run in runs)
-    if (
-        not all(run.messages and 0 < run.first <= NUMBER_MAX for run in runs)
-        or messages > MESSAGES_MAX
-        or (parts > 1 and messages != 1)
-    ):
+    runs = tuple([SessionRun._make(reader.unpack(_RUN)) for _ in range(count)])
+    messages = 0
+    for _, first, number, service in runs:
+        messages += number
+        if not number or not 0 < first <= NUMBER_MAX:
+            raise WireError("a unit whose messages cannot be counted")
+        if not Service.UNRELIABLE < service <= SERVICE_MAX:
+            raise WireError("a service that does not exist")
+    if messages > MESSAGES_MAX or (parts > 1 and messages != 1):
         raise WireError("a unit whose messages cannot be counted")
-    if any(not Service.UNRELIABLE < run.service <= SERVICE_MAX for run in runs):
-        raise WireError("a service that does not exist")
-    if len({class_of(run.service) for run in runs}) != 1:
+    if count > 1 and len({class_of(run.service) for run in runs}) != 1:
         raise WireError("a unit of two classes")
     if kind == BodyKind.HOLLOW:
         reader.end()
@@ -144,9 +145,7 @@ def decode_body(data: bytes) -> UnitBody:
             raise WireError("a hollow part of a large message")
         return UnitBody(runs, (), kind=BodyKind.HOLLOW)
     lengths = reader.numbers(messages, "H")
-    payloads = tuple(reader.take(length) for length in lengths)
-    reader.end()
-    return UnitBody(runs, payloads, part, parts)
+    return UnitBody(runs, tuple(payloads_from(data, reader.at, len(data), lengths)), part, parts)
 
 
 def _decode_interest(reader: ByteReader, head: tuple[int, int, int]) -> UnitBody:
