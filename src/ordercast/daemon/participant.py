@@ -27,7 +27,6 @@ from ordercast.model.effects import (
     Alarm,
     AlarmKind,
     Deliver,
-    Endpoint,
     Enlisted,
     Install,
     Parted,
@@ -296,7 +295,7 @@ class Participant(ABC):
             domains=tuple(Domain(domain.number, domain.name) for domain in config.my_rings),
             domain_names={domain.number: domain.name for domain in config.rings},
             node_names={peer.node: peer.name for peer in config.peers},
-            beyond=tuple((peer.node, Endpoint(*peer.wide_place[:2])) for peer, _ in config.beyond()),
+            beyond=config.far_nodes(),
         )
 
     def _within_buffers(self, config: NodeConfig) -> NodeConfig:

@@ -289,6 +289,8 @@ NODE_ON_SITES = (
 LINK = (
     Key("between", "between", read_ends),
     Key("protocol", "protocol", partial(read_choice, choices=LinkProtocol)),
+    Key("cost", "cost_ns", read_duration),
+    Key("cost_back", "cost_back_ns", read_duration),
 )
 LINK_LOSS = Key("link_loss", "link_loss_ns", read_duration)  # of all links, in the table of the engine
 RING_ID = Key("id", "number", partial(read_integer, low=1, high=DOMAIN_MAX))
