@@ -255,7 +255,7 @@ ENGINES: dict[str, EngineEntry] = {
         EngineEntry(
             "tree",
             _tree,
-            "many small groups on many hosts; in the simulator",
+            "many small groups on many hosts, with neighbourhoods",
             "a message touches its members and those between them; a slow host delays its own groups only",
             "no total order over all groups; agreed messages of a lost host may be ordered again; joins take two steps",
             tree.PROMISED,
@@ -264,7 +264,6 @@ ENGINES: dict[str, EngineEntry] = {
             groups=tree.GROUPS,
             replicas=tree.REPLICAS,
             tables={"ring": RingConfig, "tree": TreeConfig},
-            is_live=False,
             has_links=True,
             moves=moves.MOVES,
             reasons=ring.REASONS,
