@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from ordercast.cli.engine_section import Document, print_page, print_sentences, status_with
-from ordercast.cli.event_text import counted, listed, verb
+from ordercast.cli.event_text import counted, listed
 from ordercast.cli.tables import new_table
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.quantities import size_text
@@ -88,7 +88,7 @@ def _page(status: Document, section: Document) -> Iterator[RenderableType]:
     if section["entries"]:
         yield _entries(section)
     if (more := section["entries_count"] - ENTRIES_SHOWN) > 0:
-        yield Text(f"and {counted(more, 'group')} more {verb(range(more), 'enters', 'enter')} here", "dim")
+        yield Text(f"and {counted(more, 'group')} more", "dim")
     if section["changes"]:
         yield Text("Changes of the forest, the last one last:", "bold")
         yield from (Text(f"  {change}") for change in section["changes"])
