@@ -14,8 +14,10 @@ from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.status.metrics import metrics_text
 from ordercast.daemon.status.report import status_of
 from ordercast.daemon.status.tree_section import ForestNode, TreeSection
+from ordercast.model.effects import Deliver
 from ordercast.model.ids import SECOND, Incarnation, Instant, NodeId
-from ordercast.model.inputs import Interest
+from ordercast.model.inputs import Interest, Submission
+from ordercast.model.service import Service
 from ordercast.networks.assembly import assembled
 from tests.unit.daemon.fake_node import PEERS, FakeLane, FakeNode
 
@@ -75,8 +77,18 @@ def test_what_is_not_well_is_named() -> None:
     assert isinstance(own, TreeSection)
     ill = replace(own, behind=("beta",), broken=(("alpha", "beta"),), birth=None, closing=("gamma",))
     ill = replace(ill, paused_for_ns=3 * SECOND)
-    assert [warning.partition(",")[0] for warning in ill.warnings(3)] == [
+    assert [warning.partition(",")[0] for warning in ill.warnings(1)] == [
         "groups of beta wait",
         "no tree uses the link between alpha and beta",
         "this node has been in no tree for 3 s",
     ]
+
+
+def test_a_message_of_any_size_that_is_allowed_may_go_everywhere() -> None:
+    """It travels on the control stream, with a head."""
+    fake = node()
+    size = fake.config.sizes.message_size_max
+    effects = fake.engine.submit([Submission(bytes(size), Service.AGREED)], Instant(SECOND))
+    for at in range(SECOND, 2 * SECOND, SECOND // 50):
+        effects += fake.engine.wake(Instant(at))
+    assert [len(data) for one in effects if isinstance(one, Deliver) for *_, data in one.messages()] == [size]
