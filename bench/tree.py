@@ -51,7 +51,6 @@ class TreeRow:
     cores: dict[str, float] = field(default_factory=dict)  # of all nodes
     packets: dict[str, float] = field(default_factory=dict)  # sent and taken by all nodes, for each message
     is_same_order: bool = True
-    views: int = 0  # that changed while it was measured
     reconciled: int = 0  # times that all trees ended at once, so far
 
     def ratio(self, values: dict[str, float]) -> float:
@@ -118,7 +117,6 @@ def _add(
     row.cores[engine] = sum(answer["cpu_s"] for answer in answers) / seconds
     row.packets[engine] = sum(answer["packets"] for answer in answers) / messages
     row.reconciled = max(row.reconciled, *(end["occurred"].get(RECONCILED, 0) for end in ends))
-    row.views += sum(end["views"] for end in ends) - 2 * len(ends)
     for topic, nodes in topics.items():
         hashes = {ends[node - 1]["hashes"].get(str(topic)) for node in nodes}
         row.is_same_order &= len(hashes) == 1
