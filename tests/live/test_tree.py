@@ -79,13 +79,13 @@ def test_whoever_dies_or_is_cut_off_nothing_is_lost_doubled_or_reordered(tmp_pat
     """The manager, which is a root, and another die under load; the rest are in two, and heal."""
     with Hosts(4) as hosts, LiveCluster(hosts, tmp_path, ring={}, engine="tree", topics=TOPICS) as cluster:
         cluster.start_all()
-        cluster.send(rate=100, sizes=(40, 700, 5000), services=("AGREED", "SAFE"))
-        cluster.wait_for_more(50)
+        cluster.send(rate=40, sizes=(40, 700, 5000), services=("AGREED", "SAFE"))
+        cluster.wait_for_more(20)
         for victim in (hosts[0], hosts[2]):
             others = [host for host in hosts if host is not victim]
             cluster.kill(victim)
             cluster.wait_for_view(others)
-            cluster.wait_for_more(50, others)
+            cluster.wait_for_more(20, others)
             cluster.start(victim)
             cluster.wait_for_view(hosts)
         hosts.cut(hosts[:2], hosts[2:])
