@@ -162,7 +162,7 @@ FAULTS = [
     PlantedFault("safe at once", _safe_at_once, range(0, 8)),
     PlantedFault("held messages sent again", _held_sent_again, range(0, 16)),
     PlantedFault("close before the parent's word", _close_before_control, range(0, 8)),
-    PlantedFault("done without those below", _done_without_those_below, range(0, 12)),
+    PlantedFault("done without those below", _done_without_those_below, range(0, 30)),
     PlantedFault("an entry that does not refuse", _no_refusal, range(0, 12)),
     PlantedFault("no source rule", _no_source_rule, range(0, 12)),
     PlantedFault("recovered messages unsorted", _recovered_unsorted, range(0, 12)),
