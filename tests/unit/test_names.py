@@ -86,7 +86,7 @@ WHO_SPEAKS_OF_RINGS = {
     ),
     "what is seen of a network of rings, and drawn of one": (
         *("cli/topology.py", "cli/topology_plan.py", "cli/topology_text.py", "daemon/status/rings_section.py"),
-        *("cli/wide_area.py", "daemon/status/sites_section.py"),
+        *("cli/wide_area.py", "daemon/status/sites_section.py", "daemon/status/tree_section.py"),
         *("pipeline/campaign/graphs.py", "pipeline/campaign/graphs_page.py", "cli/graph_plan.py"),
         *("sim/run.py", "sim/swarm.py", "sim/network_swarm.py", "sim/digest.py"),
         *("sim/aimed_swarm.py", "sim/ring_topologies.py", "sim/ring_episodes.py"),

@@ -205,10 +205,13 @@ _READERS: Mapping[object, Callable[[Any], Any]] = {
 }
 
 
+IN_BYTES = ("channel_window", "entry_window", "source_window")  # other windows are packets, or sums of messages
+
+
 def _ring_key(name: str, kind: object) -> Key:
     if name.endswith("_ns"):
         return Key(name.removesuffix("_ns"), name, read_duration)
-    if name.endswith("_size_max"):
+    if name.endswith("_size_max") or name in IN_BYTES:
         return Key(name, name, read_size)
     return Key(name, name, _READERS.get(kind, read_integer))
 

@@ -26,6 +26,7 @@ from ordercast.order.ring.config import RingConfig
 from ordercast.order.setup import FarNode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sizes import Sizes
+from ordercast.order.tree.config import TreeConfig
 from ordercast.session.outbound import HOLD_MAX_NS
 from ordercast.session.quota import ALL_MEMBERSHIPS_MAX
 
@@ -192,6 +193,7 @@ class NodeConfig:
     gateways: GatewaysConfig = field(default_factory=GatewaysConfig)  # how such a network works
     sites: SitesConfig = field(default_factory=SitesConfig)  # how several sites work
     site_links: tuple[SiteLink, ...] = ()  # which sites are joined; their names are in `rings`
+    tree: TreeConfig = field(default_factory=TreeConfig)  # for the engine of this name
 
     @property
     def sizes(self) -> Sizes:
@@ -264,6 +266,12 @@ class NodeConfig:
     def has_sites(self) -> bool:
         """Each node is in one of several sites, which links join."""
         return bool(self.rings) and ENGINES[self.engine].has_sites
+
+    @property
+    def has_link_lane(self) -> bool:
+        """Nodes speak to each other on links, on a port of its own beside those for tokens and data."""
+        entry = ENGINES[self.engine]
+        return entry.has_links and not entry.has_sites
 
     @property
     def domain_table(self) -> str:
