@@ -339,7 +339,13 @@ SELDOM = (
 FAULTS = (
     PlantedFault("promise before its units", _promise_before_units, frozenset({Promise.AGREED_DELIVERY})),
     PlantedFault("agreed past a safe one", _past_safe, frozenset({Promise.AGREED_DELIVERY})),
-    PlantedFault("acknowledged at the last entry", _unsafe, frozenset({Promise.SAFE_DELIVERY})),
+    PlantedFault(
+        "acknowledged at the last entry",
+        _unsafe,
+        frozenset({Promise.SAFE_DELIVERY, Promise.VIRTUAL_SYNCHRONY}),
+        runs=15,
+        first=45,
+    ),
     PlantedFault("promise of a private clock", _private_clock, frozenset({Promise.AGREED_DELIVERY})),
     PlantedFault("stamps not fed", _deaf_clock, ANY_ORDER),
     PlantedFault("fifo counter jumps", _jumping_counter, frozenset({Promise.FIFO})),
