@@ -213,6 +213,7 @@ def _ranks_by_place(patch: pytest.MonkeyPatch) -> None:
         return min(member, RANK_MAX) * self.ahead
 
     patch.setattr(Distribution, "beyond", beyond)
+    patch.setattr(Distribution, "beyond_now", lambda self, member, heard: beyond(self, member))
 
 
 def _nobody_asks(patch: pytest.MonkeyPatch) -> None:

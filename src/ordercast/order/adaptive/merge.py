@@ -252,6 +252,7 @@ class Merge:
                 at = Seq(through)
                 break
             end = min(run.last, through, following - 1)
+            assert end >= first, "no place is used twice"
             if run.is_safe:
                 self.asked_safe = max(self.asked_safe, end)
                 if end > safe:

@@ -177,7 +177,7 @@ class AdaptiveNode(Frame):
             is_new = merge.take(run, number)
             merge.hear_aru(merge.heading.places[run.originator], aru)
             if isinstance(state, Direct):
-                state.on_direct(run, number, transmitter, step, is_new=is_new)
+                state.on_direct(run, number, aru, transmitter, step, is_new=is_new)
             return run.count
         packet = data[start : start + size]
         kind_of(packet, step.facts.cluster)

@@ -70,16 +70,19 @@ class Direct(Talking):
 
     # What comes
 
-    def on_direct(self, run: PacketRun, number: int, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
-        """Packets came; those that are new are in their stream."""
-        member = merge_of(step.facts).heading.places[run.originator]
+    def on_direct(
+        self, run: PacketRun, number: int, aru: Place, transmitter: ProcessId, step: Step, *, is_new: bool
+    ) -> None:
+        """Packets came, with this aru in them; those that are new are in their stream."""
+        merge = merge_of(step.facts)
+        member = merge.heading.places[run.originator]
         if run.flags & RETRANSMITTED:
             is_third = run.originator != transmitter
             self.repair.answered(member, number, run.count, step.now, is_third=is_third)
         if is_new:
             self._lives(member, run.originator == transmitter, step)
-            self.voice.received += run.count
-            self.own.policy.sent(run.originator, run.count)
+            self.voice.came(run.count, aru >= merge.streams[merge.me].place, step.now)
+            self.own.policy.sent(run.originator, run.count, step.now)
             self._awake(step)
 
     def on_mark(self, mark: Mark, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
@@ -181,8 +184,9 @@ class Direct(Talking):
 
     def _awaited(self, merge: Merge, facts: Facts) -> Place:
         """Return a place up to which others have to say that they know everything: a safe packet waits for it, or the
-        first packets of this process, behind which there is no room for more."""
-        first = merge.streams[merge.me].first_held if self.is_held and facts.outbox else 0
+        first packets of this process, behind which there is no room for more, or its last, before it leaves."""
+        mine = merge.streams[merge.me]
+        first = mine.first_held if self.is_held and facts.outbox else mine.place if facts.leaving else 0
         return max(merge.asked_safe, min(first, merge.aru))
 
     def _send(self, step: Step) -> None:
@@ -215,7 +219,7 @@ class Direct(Talking):
             self.voice.is_due = True  # whoever shares out the places should know
         sent = merge.streams[merge.me].last - before
         facts.stats.packets_sent += sent
-        self.own.policy.sent(facts.me, sent)
+        self.own.policy.sent(facts.me, sent, step.now)
         self._awake(step)
         if bursts and len(merge.streams) > 1:
             step.effects.append(Broadcast(bursts))
@@ -266,12 +270,15 @@ class Direct(Talking):
     # Adaptation
 
     def _adapt(self, step: Step) -> None:
-        merge = merge_of(step.facts)
-        self.is_dozing = self.own.policy.is_idle
+        """Look at the senders, as long as this process is the book-keeper."""
+        merge, policy = merge_of(step.facts), self.own.policy
+        if not self.office.is_mine(merge):
+            return
+        policy.look(step.now)
+        self.is_dozing = policy.is_idle
         step.arm(Timer.ADAPT, self.own.config.adapt_ns * (LOOKS if self.is_dozing else 1))
         if (distribution := self.office.due(merge, self.voice.waiting, step.now)) is not None:
             self._announce_distribution(merge, distribution, step)
-        self.own.policy.look()
 
     def _awake(self, step: Step) -> None:
         if self.is_dozing:
