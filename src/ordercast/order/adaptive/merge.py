@@ -145,20 +145,21 @@ class Merge:
     def _check(self, member: int, run: PacketRun, number: int) -> None:
         if number + run.count > self.streams[member].last + 2 * self.backlog_max:
             raise WireError("a number far above those before it")
-        if run.last > self.limit + FAR * self.config.reach or run.seq <= self.aru:
+        first, last, limit = run.seq, run.last, self.limit
+        if last > limit + FAR * self.config.reach or first <= self.aru:
             raise WireError("a place that cannot be true")
-        if run.last <= self.limit:
-            distribution = self.line.at(run.seq)
+        if last <= limit:
+            distribution = self.line.at(first)
             if run.flags & CONTROL and member != distribution.keeper:
                 raise WireError("a distribution that is not the book-keeper's")
-            if {distribution.owner(run.seq), distribution.owner(run.last)} != {member}:
+            if distribution.owner(first) != member or (last > first and distribution.owner(last) != member):
                 raise WireError("a place that is not its sender's")
 
     def _add(self, member: int, run: PacketRun, number: int) -> bool:
         stream = self.streams[member]
         is_new, ordered = stream.add(run, number)
-        if is_new:
-            self.highest = max(self.highest, run.last)
+        if is_new and run.last > self.highest:
+            self.highest = run.last
         if not ordered:
             return is_new
         for one in ordered:
@@ -244,8 +245,10 @@ class Merge:
 
     def deliver(self, through: Place, safe: Place, effects: list[Effect]) -> None:
         """Deliver everything up to a place, or to the first packet that is not yet safe."""
-        parcels: list[Parcel] = []
         at = self.delivered
+        if at >= through:
+            return
+        parcels: list[Parcel] = []
         while at < through:
             run, first, following = self._lowest(at)
             if run is None or first > through:

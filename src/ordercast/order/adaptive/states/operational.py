@@ -42,6 +42,8 @@ class Direct(Talking):
     watch: Lookout
     is_dozing: bool = False  # nobody sends: the policy looks seldom
     is_held: bool = False  # more may be sent when others have acknowledged what was
+    is_stirred: bool = True  # packets came, or are missing, since what came was last acted upon
+    acted_upon: tuple[Place, Place] = (0, 0)  # aru and safe at that time
 
     @classmethod
     def enter(cls, origin: State, step: Step, text: str, own: Own) -> State:
@@ -80,6 +82,7 @@ class Direct(Talking):
             is_third = run.originator != transmitter
             self.repair.answered(member, number, run.count, step.now, is_third=is_third)
         if is_new:
+            self.is_stirred = True
             self._lives(member, run.originator == transmitter, step)
             self.voice.came(run.count, aru >= merge.streams[merge.me].place, step.now)
             self.own.policy.sent(run.originator, run.count, step.now)
@@ -88,6 +91,8 @@ class Direct(Talking):
     def on_mark(self, mark: Mark, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
         is_direct = step.facts.installed.members[mark.originator] == transmitter
         if is_new:
+            stream = merge_of(step.facts).streams[mark.originator]
+            self.is_stirred = self.is_stirred or stream.high > stream.last
             self._lives(mark.originator, is_direct, step)
             if is_direct and self.office.trips is not None:
                 self.office.trips.heard(mark, step.now)
@@ -139,6 +144,8 @@ class Direct(Talking):
             case Timer.ADAPT:
                 self._adapt(step)
             case Timer.ASK:
+                merge = merge_of(facts)
+                self.repair.review(merge, self._awaited(merge, facts), step.now)  # what came may have led to nothing else
                 self._ask(self.repair.due_wishes(merge_of(facts), step.now), step)
                 self._answer(self.repair.due_answers(step.now), step)
             case Timer.MARK:
@@ -148,6 +155,12 @@ class Direct(Talking):
         return self.settle(step)
 
     # What an input leads to
+
+    def after_packets(self, step: Step) -> State:
+        """Do what has become possible. Most marks tell one thing of several that are waited for, and lead to nothing."""
+        merge, facts = merge_of(step.facts), step.facts
+        is_quiet = not (self.is_stirred or self.voice.is_due or merge.is_moved or facts.outbox or facts.leaving)
+        return self if is_quiet and self.acted_upon == (merge.aru, merge.safe) else self.settle(step)
 
     def settle(self, step: Step) -> State:
         """Do what has become possible; once more when own deliveries made room for what waits, since nothing else may
@@ -160,13 +173,16 @@ class Direct(Talking):
             self._turn(merge, step)
             has_room = self.is_held and merge.discarded > before
             is_open = has_room and burst_left(merge, window, backlog_max, facts.outbox.packets()) > 0
-        return self.leave_if_done(step)
+        self.is_stirred, self.acted_upon = False, (merge.aru, merge.safe)
+        return self.leave_if_done(step) if facts.leaving else self
 
     def _turn(self, merge: Merge, step: Step) -> None:
         """Send, say and deliver what has become possible. What others wait for goes out before own deliveries, and the
         rest after them."""
         facts = step.facts
-        self._send(step)
+        self.is_held = False
+        if facts.outbox:
+            self._send(step)
         deliveries: list[Effect] = []
         sent, self.is_awaited = len(step.effects), False
         if len(merge.streams) > 1:
@@ -192,9 +208,6 @@ class Direct(Talking):
     def _send(self, step: Step) -> None:
         facts = step.facts
         merge, outbox = merge_of(facts), facts.outbox
-        self.is_held = False
-        if not outbox:
-            return
         if facts.is_behind or somebody_is_behind(merge):
             self.occurred(Occurrence.HELD_BY_APPLICATION, step)
             return
@@ -234,14 +247,13 @@ class Direct(Talking):
         return build_runs(merge.heading, loads, facts.me, place, merge.aru, merge.streams[merge.me].last + 1)
 
     def _arm(self, facts: Facts) -> None:
-        timers, due = facts.timers, self.repair.deadline()
-        timers.arm(Timer.MARK, self.voice.deadline())
+        timers, due, speaks_at = facts.timers, self.repair.deadline(), self.voice.deadline()
+        if timers.deadline(Timer.MARK) != speaks_at:
+            timers.arm(Timer.MARK, speaks_at)
         if due is not None:
             timers.arm(Timer.ASK, due)
         elif timers.is_armed(Timer.ASK):
             timers.cancel(Timer.ASK)
-
-    # Repair
 
     # Who is here
 
