@@ -117,11 +117,8 @@ def _parse_one(
 
 def aru_in(run: PacketRun) -> Place:
     """Return the acknowledgement that packets carry, which is that of the last: packets in a row may have been sent one
-    by one. WireError when it covers the packet itself; garbage in one that came through an exchange."""
-    aru = int(ROUND_AT.unpack_from(run.data, run.at + (run.count - 1) * run.size)[0])
-    if aru >= run.last:
-        raise WireError("a packet that acknowledges its own place")
-    return aru
+    by one. It may cover the packet itself. Garbage in one that came through an exchange."""
+    return int(ROUND_AT.unpack_from(run.data, run.at + (run.count - 1) * run.size)[0])
 
 
 def _header(heading: Heading, me: ProcessId, size: int, flags: int, place: int, numbers: tuple[int, int, int]) -> bytes:

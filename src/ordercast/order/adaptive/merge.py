@@ -18,6 +18,7 @@ from ordercast.model.ids import NO_SEQ, ConfigurationId, Seq
 from ordercast.order.adaptive import ending
 from ordercast.order.adaptive.codec import (
     CONTROL,
+    RESTS,
     AdaptiveKind,
     DistributionFields,
     Mark,
@@ -155,6 +156,14 @@ class Merge:
             if distribution.owner(first) != member or (last > first and distribution.owner(last) != member):
                 raise WireError("a place that is not its sender's")
 
+    def check_aru(self, run: PacketRun, aru: Place) -> None:
+        """A packet that acknowledges its own place; WireError when it cannot be: its sender knows no more than what it
+        has said of itself."""
+        member, place = self.heading.places[run.originator], run.last
+        rest = self.line.at(place).beyond(member) if run.flags & RESTS and run.count == 1 else 0
+        if place <= self.limit and aru >= self.line.next_owned(member, place + 1 + rest):
+            raise WireError("a packet whose aru lies above its sender's own frontier")
+
     def _add(self, member: int, run: PacketRun, number: int) -> bool:
         stream = self.streams[member]
         is_new, ordered = stream.add(run, number)
@@ -233,6 +242,11 @@ class Merge:
 
     def next_place(self) -> Place:
         return self.frontiers[self.me]
+
+    def aru_after(self, place: Place, rest: int) -> Place:
+        """Return what is known here once a packet is sent at this place, which gives up so many behind it."""
+        others = [frontier for member, frontier in enumerate(self.frontiers) if member != self.me]
+        return max(self.aru, min([self.line.next_owned(self.me, place + 1 + rest), *others]) - 1)
 
     def sent(self, run: PacketRun) -> None:
         """Keep packets of this process, which follow its last."""

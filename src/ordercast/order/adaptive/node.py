@@ -178,6 +178,8 @@ class AdaptiveNode(Frame):
                 raise WireError("another cluster's packet")
             run, number = parse_direct(data, start, size, merge.heading)
             aru = aru_in(run)
+            if aru >= run.last:
+                merge.check_aru(run, aru)
             is_new = merge.take(run, number)
             merge.hear_aru(merge.heading.places[run.originator], aru)
             if isinstance(state, Direct):

@@ -13,7 +13,7 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Broadcast, Burst, Effect
 from ordercast.model.ids import Instant, ProcessId, Seq
 from ordercast.model.notes import Occurrence
-from ordercast.order.adaptive.codec import RESTS, AdaptiveKind, Mark, build_distribution
+from ordercast.order.adaptive.codec import RESTS, AdaptiveKind, Mark, aru_in, build_distribution
 from ordercast.order.adaptive.flow import burst_left, somebody_is_behind
 from ordercast.order.adaptive.lookout import Lookout, deaf_alarm
 from ordercast.order.adaptive.marks import Voice
@@ -214,7 +214,7 @@ class Direct(Talking):
         if self.repair.is_blocked(merge, step.now):
             return  # messages that wait share packets later
         bursts: list[Burst] = []
-        before, aru = merge.streams[merge.me].last, merge.aru
+        before, aru = merge.streams[merge.me].last, 0
         while outbox:
             allowed = burst_left(merge, facts.config.window, facts.config.backlog_max, outbox.packets())
             place = merge.next_place()
@@ -228,6 +228,7 @@ class Direct(Talking):
             for run in runs:
                 merge.sent(run)
                 bursts.append(run.burst())
+            aru = aru_in(runs[-1])
         if outbox and not self.voice.waiting:
             self.voice.is_due = True  # whoever shares out the places should know
         sent = merge.streams[merge.me].last - before
@@ -239,12 +240,16 @@ class Direct(Talking):
             self.voice.sent(aru, step.now)
 
     def _built(self, merge: Merge, loads: list[Load], place: Seq, facts: Facts, step: Step) -> list[PacketRun]:
-        """Return packets from a place on. A single one with nothing to follow says that its sender rests."""
-        is_single = len(loads) == 1 and len(loads[0][4]) == len(loads[0][1])
-        if is_single and not facts.outbox and merge.line.at(place).beyond(merge.me):
-            loads = [(loads[0][0] | RESTS, *loads[0][1:])]
-            self.occurred(Occurrence.PLACES_RESTS, step)
-        return build_runs(merge.heading, loads, facts.me, place, merge.aru, merge.streams[merge.me].last + 1)
+        """Return packets from a place on. A single one acknowledges itself; with nothing to follow it says that its sender
+        rests."""
+        aru = merge.aru
+        if len(loads) == 1 and len(loads[0][4]) == len(loads[0][1]):
+            rest = 0 if facts.outbox else merge.line.at(place).beyond(merge.me)
+            if rest:
+                loads = [(loads[0][0] | RESTS, *loads[0][1:])]
+                self.occurred(Occurrence.PLACES_RESTS, step)
+            aru = merge.aru_after(place, rest)
+        return build_runs(merge.heading, loads, facts.me, place, aru, merge.streams[merge.me].last + 1)
 
     def _arm(self, facts: Facts) -> None:
         timers, due, speaks_at = facts.timers, self.repair.deadline(), self.voice.deadline()
