@@ -34,7 +34,20 @@ def even_sequence(weights: Sequence[int]) -> tuple[int, ...]:
 class Distribution:
     """How places from `base` on are shared out, until the next distribution takes over."""
 
-    __slots__ = ("_peers", "_slots", "_turns", "ahead", "base", "block", "keeper", "number", "owners", "period", "ranks", "weights")
+    __slots__ = (
+        "_peers",
+        "_slots",
+        "_turns",
+        "ahead",
+        "base",
+        "block",
+        "keeper",
+        "number",
+        "owners",
+        "period",
+        "ranks",
+        "weights",
+    )
 
     def __init__(
         self, number: int, base: Place, block: int, ahead: int, weights: Sequence[int], keeper: int = 0

@@ -145,7 +145,9 @@ class Direct(Talking):
                 self._adapt(step)
             case Timer.ASK:
                 merge = merge_of(facts)
-                self.repair.review(merge, self._awaited(merge, facts), step.now)  # what came may have led to nothing else
+                self.repair.review(
+                    merge, self._awaited(merge, facts), step.now
+                )  # what came may have led to nothing else
                 self._ask(self.repair.due_wishes(merge_of(facts), step.now), step)
                 self._answer(self.repair.due_answers(step.now), step)
             case Timer.MARK:
@@ -157,7 +159,7 @@ class Direct(Talking):
     # What an input leads to
 
     def after_packets(self, step: Step) -> State:
-        """Do what has become possible. Most marks tell one thing of several that are waited for, and lead to nothing."""
+        """Do what has become possible. Most marks tell one of several things that are waited for: nothing follows."""
         merge, facts = merge_of(step.facts), step.facts
         is_quiet = not (self.is_stirred or self.voice.is_due or merge.is_moved or facts.outbox or facts.leaving)
         return self if is_quiet and self.acted_upon == (merge.aru, merge.safe) else self.settle(step)
@@ -240,9 +242,9 @@ class Direct(Talking):
             self.voice.sent(aru, step.now)
 
     def _built(self, merge: Merge, loads: list[Load], place: Seq, facts: Facts, step: Step) -> list[PacketRun]:
-        """Return packets from a place on. A single one acknowledges itself; with nothing to follow it says that its sender
+        """Return packets from a place on. A single one acknowledges itself; if nothing follows, it says that its sender
         rests."""
-        aru = merge.aru
+        aru: Place = merge.aru
         if len(loads) == 1 and len(loads[0][4]) == len(loads[0][1]):
             rest = 0 if facts.outbox else merge.line.at(place).beyond(merge.me)
             if rest:
