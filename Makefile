@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .PHONY: demo test test-long check format setup swarm chaos chaos-replicated enlist bench-core bench-memory bench-live bench-clients \
-	bench-model bench-links bench-networks bench-gateways bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
+	bench-model bench-links bench-networks bench-gateways bench-sites bench-tree bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged, and a report
 	@sh packaging/bring-java.sh
@@ -79,6 +79,14 @@ bench-networks: $(READY)  ## redundant networks: cost of the layer, the paper's 
 
 bench-gateways: $(READY)  ## a network of rings beside one plain ring, live on bridges (root); ARGS=--quick for a short one
 	$(BIN)/python -m bench.gateways --json bench-gateways.json $(ARGS)
+
+bench-sites: $(READY)  ## sites: latency along a chain, one site beside a ring, rows on hosts with a switch between (root); ARGS='--only hop,idle'
+	$(BIN)/python -m bench.sites
+	$(BIN)/python -m bench.sites --alone
+	$(BIN)/python -m bench.sites_live $(ARGS)
+
+bench-tree: $(READY)  ## many small groups: trees beside a ring, live on bridges (root); ARGS='--nodes 16 32 64'
+	$(BIN)/python -m bench.tree $(ARGS)
 
 bench-replicated: $(READY)  ## the replicated dictionary beside PySyncObj's, then a gigabyte for a joiner
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'

@@ -3,6 +3,7 @@
     python -m rig.chaos --seed 1 --seconds 60
     python -m rig.chaos --engine gateways --topology circle
     python -m rig.chaos --engine sites --topology three
+    python -m rig.chaos --engine tree --nodes 6
 
 The seed decides what happens and in which order; how the nodes meet it is up to the machine, so a seed is a kind of run
 and not a replay. The traces are kept when the verdict is not VALID.
@@ -38,6 +39,7 @@ CALM_CHANCE = 0.08  # that all faults end, and all must come together, in the mi
 GAP_S = 1.2  # between the beginnings of two faults, in the mean
 SETTLE_PATIENCE_S = 120.0
 INBOX_SIZE = 256 << 10
+TOPICS = 5  # where messages go to those who want them alone
 
 # Rings, by the numbers of their hosts; whoever is on several is a gateway.
 TOPOLOGIES: dict[str, list[list[int]]] = {
@@ -187,6 +189,14 @@ def world_from(rng: Random, switch: bool) -> dict[str, Any]:
     }
 
 
+def topics_from(rng: Random, nodes: int) -> dict[str, list[int]]:
+    """Draw who wants what, for an engine whose messages go to those alone."""
+    return {
+        f"t{number}": sorted(rng.sample(range(1, nodes + 1), rng.randint(2, max(2, nodes - 1))))
+        for number in range(TOPICS)
+    }
+
+
 def chaos(
     seed: int,
     seconds: float,
@@ -208,6 +218,7 @@ def chaos(
         segments = known[world["topology"]]
         nodes = max(map(max, segments))
         segments = [*segments, range(1, nodes + 1)] if entry.has_sites else segments
+    topics = topics_from(rng, nodes) if entry.has_links and not entry.has_sites else {}
     result = Result(seed, world, folder)
     ring = {**(QUICK if world["timeouts"] == "quick" else {}), "accelerated": world["accelerated"]}
     if console is not None:
@@ -224,6 +235,7 @@ def chaos(
                 transport=world["transport"],
                 segmentation=world["segmentation"],
                 inbox_size_max=INBOX_SIZE,
+                topics=topics,
             )
         )
         run = Chaos(cluster, rng, seconds, console)

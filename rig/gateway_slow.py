@@ -25,6 +25,8 @@ from rig.cluster import LiveCluster
 from rig.hosts import Host, Hosts, why_not
 
 WATCHED_S = 2.0  # speed is told over so long, before and twice after
+LOOKS = 8  # in that time
+FULL = 0.95  # of the speed before counts as all of it
 INBOX_SIZE = 4 << 20  # of an application, so that it is soon behind
 MEMORY_MAX_MIB = 256
 
@@ -36,6 +38,7 @@ class Slowed:
     before_per_s: float
     stopped_per_s: float
     after_per_s: list[float]
+    back_s: float | None  # after the consumer goes on, until half of `LOOKS` have full speed; None: never
     grown_mib: float  # the process that took most memory besides, while the consumer stood still
     explained: list[str]  # at a node of the other ring
     is_named: bool
@@ -67,13 +70,15 @@ def slowed(folder: Path, seconds: float, size: int, watched_s: float = WATCHED_S
         cluster.wait_for_report(near, lambda report: is_named(slow, report["explained"]), "the slow one is named")
         reports = {host: cluster.report(host) for host in hosts}
         cluster.read(slow, True)
-        after = [speed(cluster, near, watched_s) for _ in range(2)]
+        looks = [speed(cluster, near, watched_s / LOOKS) for _ in range(2 * LOOKS)]
+        after = [sum(some) / LOOKS for some in (looks[:LOOKS], looks[LOOKS:])]
         explained = reports[near]["explained"]
         cluster.settle()
         return Slowed(
             before,
             stopped,
             after,
+            back_after(looks, FULL * before, watched_s / LOOKS),
             max(reports[host]["resident_mib"] - memory[host] for host in hosts),
             explained,
             is_named(slow, explained),
@@ -84,6 +89,13 @@ def slowed(folder: Path, seconds: float, size: int, watched_s: float = WATCHED_S
 
 def is_named(slow: Host, explained: list[str]) -> bool:
     return any(f"n{slow.number} " in sentence and "the application is behind" in sentence for sentence in explained)
+
+
+def back_after(looks: list[float], full: float, each_s: float) -> float | None:
+    """Return the time after which half of the looks of one stretch, in a row, have full speed in the mean."""
+    some = LOOKS // 2
+    found = (at for at in range(len(looks) - some + 1) if sum(looks[at : at + some]) / some >= full)
+    return next((at * each_s for at in found), None)
 
 
 def speed(cluster: LiveCluster, host: Host, seconds: float) -> float:
@@ -119,6 +131,8 @@ def _draw(found: Slowed) -> None:
         table.add_row(what, f"{value:,.0f}", f"{value / max(1.0, found.before_per_s):.2f}")
     console = output()
     console.print(table)
+    back = "was not seen again" if found.back_s is None else f"was back after {found.back_s:.2f} s"
+    console.print(f"full speed ({FULL:.0%} of before) {back}")
     console.print(f"memory: {found.grown_mib:.0f} MiB more at the process that took most; holds: {found.holds}")
     console.print(f"verdict: {found.verdict}; the slow one is {'named' if found.is_named else 'NOT named'}:")
     for sentence in found.explained:

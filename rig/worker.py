@@ -41,6 +41,7 @@ from ordercast.daemon.status.rings_section import rings_section
 from ordercast.model.effects import Alarm, Deliver, Install
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
+from ordercast.model.inputs import EVERYWHERE
 from ordercast.model.roster import Place, Roster
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
@@ -54,6 +55,7 @@ TICK_S = 0.02  # a sender at a rate wakes up so often
 LOOK_S = 0.02  # who waits for a quiet node looks so often
 QUEUE_SIZE = 1 * MIB  # short, so that what is sent is soon in the order
 MESSAGE_SIZE_MAX = 512 << 10
+OWN_CHANCE, TWO_CHANCE = 0.9, 0.05  # that messages go to a topic of their sender; to two at once
 
 Order = dict[str, Any]
 
@@ -82,6 +84,7 @@ class Task:
     link_loss_ns: int = 2_500_000_000  # silence that ends a link between sites
     engine: str = "ring"
     adaptive: dict[str, Any] = field(default_factory=dict)  # keys of AdaptiveConfig that are not as usual
+    topics: dict[str, list[int]] = field(default_factory=dict)  # nodes that want each; messages go to some of them
     replication: str = "active"
     redundancy: dict[str, Any] = field(default_factory=dict)  # keys of NetworksConfig that are not as usual
 
@@ -253,7 +256,7 @@ class Worker:
 
     def _report(self) -> dict[str, Any]:
         node, counters = self.node, self.node.counters
-        lanes = [lane for network in node.networks for lane in (network.data, network.token)]
+        lanes = [lane for network in node.networks for lane in network.lanes]
         return {
             "state": node.engine.state_name,
             "ring": str(node.engine.configuration.id),
@@ -303,10 +306,24 @@ class Worker:
             service = Service[self._rng.choice(order["services"])]
             payloads = [self._payload(self._rng.choice(order["sizes"])) for _ in range(min(due, order["batch"]))]
             if payloads:
-                await self.node.submit_many(payloads, service)
+                await self.node.submit_many(payloads, service, self._destinations())
                 sent += len(payloads)
                 left = None if left is None else left - len(payloads)
             await asyncio.sleep(TICK_S if rate is not None else 0)
+
+    def _topics(self) -> list[str]:
+        """Return those that this node wants."""
+        return [topic for topic, nodes in sorted(self._task.topics.items()) if self._task.node in nodes]
+
+    def _destinations(self) -> tuple[str, ...]:
+        """Draw where the next messages go: mostly to a topic of this node, at times to others or to two; without topics
+        everywhere."""
+        topics, mine = sorted(self._task.topics), self._topics()
+        if not topics:
+            return EVERYWHERE
+        known = mine if mine and self._rng.random() < OWN_CHANCE else topics
+        count = min(len(known), 2 if self._rng.random() < TWO_CHANCE else 1)
+        return tuple(sorted(self._rng.sample(known, count)))
 
     def _on_sent(self, sender: asyncio.Task[None]) -> None:
         self._senders.discard(sender)
@@ -332,6 +349,8 @@ class Worker:
         lines = asyncio.StreamReader()
         await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
         await self.node.start()
+        if mine := self._topics():
+            self.node.want(*mine)
         tell("started", process=self.node.process, pid=os.getpid())
         receiving = asyncio.create_task(self.receive())
         obeying = asyncio.create_task(self._obey_all(lines))

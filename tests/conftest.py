@@ -29,12 +29,18 @@ for profile, examples in ("ordercast", 60), ("thorough", 1000):  # the second: `
     )
 settings.load_profile("ordercast")
 
-# Small data, and a Java that lives for a minute: no time for the better compiler.
+# Small data, and a Java that lives for a minute: no time for the better compiler, for compiling queries, and for
+# verifying the bytecode of Spark.
 SPARK_OPTIONS = {
     "spark.default.parallelism": "2",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    ),
     "spark.driver.memory": "1g",
+    "spark.python.daemon.module": "tests.spark_daemon",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "2",
     # Renames are all that a test's file system must do.
     "spark.sql.streaming.checkpointFileManagerClass": (

@@ -15,7 +15,7 @@ from ordercast.wire.head import KIND_AT
 from ordercast.wire.header import TIMESTAMP, MessageKind
 from ordercast.wire.messages import Token
 
-from .solo import ONE, TRIO, TWO, Solo, occurred, packet_of, sent
+from .solo import ONE, SMALL, TRIO, TWO, Solo, occurred, packet_of, sent
 
 
 def stamps_sent(effects: list[Effect]) -> list[int]:
@@ -120,7 +120,7 @@ def test_a_ring_that_settles_rests_when_everything_is_known_to_be_safe(me: Proce
     for solo in (early, late):
         solo.pass_token()
         solo.submit("agreed")
-        solo.pass_token()
+        sent(solo.pass_token(), Token) or solo.wait(SMALL.linger_ns)
     assert rounds_to_rest(late) == rounds_to_rest(early) + 1
     memory = late.node.ring.memory
     assert memory.safe_seq == memory.forwarded_seq == 1

@@ -93,7 +93,7 @@ def test_whoever_sent_last_keeps_the_token(me: ProcessId, sender: ProcessId) -> 
     solo.pass_token()
     if sender == me:
         solo.submit("1")
-        solo.pass_token()
+        sent(solo.pass_token(), Token) or solo.wait(SMALL.linger_ns)
     else:
         solo.give_packets(packet_of(1, originator=sender))
         assert not rests(solo, seq=1, aru=1)
@@ -159,9 +159,9 @@ def test_a_forged_count_of_members_that_are_behind_does_not_let_the_representati
     """It goes by the second count, as it does when it sends."""
     solo = resting()
     solo.wait(REST)
-    solo.submit("waits")
+    solo.submit(*map(str, range(40)), size=SMALL.whole_size_max)
     assert not rests(solo, behind=9, counted=(0, 0, 0))
-    assert solo.token_forwarded.seq == 1
+    assert solo.token_forwarded.seq == SMALL.visit_max
 
 
 def test_a_submission_at_the_holder_ends_the_rest_at_once() -> None:
@@ -172,6 +172,34 @@ def test_a_submission_at_the_holder_ends_the_rest_at_once() -> None:
     assert seqs(solo.submit("and now")) == [2]
     (token,) = sent(solo.wait(SMALL.linger_ns), Token)
     assert (token.seq, token.aru) == (2, 2)
+
+
+def test_a_little_that_came_while_the_token_went_round_is_sent_and_the_token_rests_on() -> None:
+    """So one message at a time, whose sender waits for the last, never waits for the token."""
+    solo = resting()
+    solo.wait(REST)
+    solo.submit("meanwhile")
+    effects = solo.pass_token()
+    assert Occurrence.TOKEN_RESTED in occurred(effects)
+    assert (seqs(effects), delivered(effects), sent(effects, Token)) == ([1], ["meanwhile"], [])
+    assert seqs(solo.submit("next")) == [2]
+    (token,) = sent(solo.wait(SMALL.linger_ns), Token)
+    assert (token.seq, token.aru) == (2, 2)
+
+
+@pytest.mark.parametrize("service", [Service.AGREED, Service.SAFE])
+def test_much_that_came_or_something_safe_does_not_keep_the_token(service: Service) -> None:
+    solo = resting()
+    solo.wait(REST)
+    solo.submit(*map(str, range(40 if service is Service.AGREED else 1)), size=SMALL.whole_size_max, service=service)
+    assert len(sent(solo.pass_token(), Token)) == 1
+
+
+def test_a_little_does_not_keep_the_token_from_others_that_wait() -> None:
+    solo = resting()
+    solo.wait(REST)
+    solo.submit("meanwhile")
+    assert not rests(solo, waiting=1, counted=(0, 1, 0))
 
 
 def test_what_needs_the_token_to_go_round_sends_it_at_once() -> None:

@@ -26,13 +26,14 @@ from ordercast.archive.statements import Kind, Statement, statement_bytes
 from ordercast.archive.transfer import ASK, BLOCK, CATALOGUE, END
 from ordercast.model.events import Message, View
 from ordercast.model.ids import MILLISECOND
+from ordercast.order.catalogue import DEFAULT
 from tests.live.local_daemons import Cable, daemons, live
 
 
 @asynccontextmanager
-async def cluster(folder: Path, *names: str) -> AsyncIterator[dict[str, str]]:
+async def cluster(folder: Path, *names: str, engine: str = DEFAULT) -> AsyncIterator[dict[str, str]]:
     """Daemons that have found each other."""
-    async with daemons(folder, *names) as at:
+    async with daemons(folder, *names, engine=engine) as at:
         await together(at)
         yield at
 
@@ -93,10 +94,11 @@ async def test_an_archive_holds_what_was_sent_in_order(tmp_path: Path) -> None:
         assert [entry.place.number for entry in archive.read("orders")] == list(range(1, 503))
 
 
+@pytest.mark.parametrize("engine", [DEFAULT, "tree"])
 @live
-async def test_two_archivers_hold_the_same_bytes(tmp_path: Path) -> None:
+async def test_two_archivers_hold_the_same_bytes(tmp_path: Path, engine: str) -> None:
     async with (
-        cluster(tmp_path, "n1", "n2") as at,
+        cluster(tmp_path, "n1", "n2", engine=engine) as at,
         connect(at["n2"]) as me,
         archiving(tmp_path / "a", at["n1"], segment_size=4096),
     ):

@@ -40,7 +40,7 @@ def alike(draw: st.DrawFn) -> Stretch:
     if draw(st.booleans()) and len(seqs) > 1:  # as two reads brought them
         cut = draw(st.integers(1, len(seqs) - 1))
         places = BodiesAt(data, 0, size, cut), BodiesAt(b"more" + data, 4 + size * cut, size, len(seqs) - cut)
-        bodies = AlikeBodies(bodies.head, bodies.size, places)
+        bodies = AlikeBodies(bodies.head, bodies.size, places, len(seqs))
     return Stretch(RING, 40, ME, tuple(seqs), bodies, mask=5)
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rig.nursery import forked
 
 from ordercast import Message
 from ordercast.api.blocking import BlockingClient
@@ -29,6 +30,7 @@ from tests.ports import free_ports
 
 PATIENCE_S = 150.0
 COMMAND = ordercast_command()
+IMPORTS = ("ordercast.cli.check", "ordercast.cli.groups", "ordercast.cli.send")
 
 
 def eventually(is_so: Callable[[], bool]) -> None:
@@ -41,7 +43,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
 class Program:
     """A command that runs, and the lines that it prints."""
 
-    def __init__(self, arguments: tuple[str, ...], stderr: Path, environment: dict[str, str]) -> None:
+    def __init__(self, arguments: tuple[str, ...], stderr: Path) -> None:
         with stderr.open("w", encoding="utf-8") as file:
             self.process = subprocess.Popen(
                 [*COMMAND, *arguments],
@@ -49,7 +51,6 @@ class Program:
                 stdout=subprocess.PIPE,
                 stderr=file,
                 text=True,
-                env=environment,
             )
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read)
@@ -103,13 +104,12 @@ class Program:
 class Stage:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.environment = {**os.environ, "ORDERCAST_FOLDER": str(folder / "run")}
         self.port = free_ports()
         self.programs: list[Program] = []
         self.daemons: dict[str, dict[str, Any]] = {}
 
     def start(self, *arguments: str, log: str = "err") -> Program:
-        program = Program(arguments, self.folder / log, self.environment)
+        program = Program(arguments, self.folder / log)
         self.programs.append(program)
         return program
 
@@ -123,12 +123,17 @@ class Stage:
         return program
 
     def run(self, *arguments: str, said: str = "") -> str:
-        command = [*COMMAND, *arguments]
-        done = subprocess.run(
-            command, input=said, capture_output=True, text=True, env=self.environment, timeout=PATIENCE_S, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        """Return what a command says that ends by itself. It is forked: the others show that commands start."""
+        errors = self.folder / "errors"
+        with errors.open("w") as log:
+            command = forked("ordercast.cli.main", *arguments, imports=IMPORTS, stderr=log.fileno())
+        assert command.stdin is not None and command.stdout is not None
+        with command.stdin, command.stdout:
+            command.stdin.write(said.encode())
+            command.stdin.close()
+            told = command.stdout.read().decode()
+        assert command.wait(PATIENCE_S) == 0, errors.read_text(encoding="utf-8")
+        return told
 
     def log(self) -> str:
         return (self.folder / "up").read_text(encoding="utf-8")
@@ -143,7 +148,8 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    monkeypatch.setenv("ORDERCAST_FOLDER", str(tmp_path / "run"))
     made = Stage(tmp_path)
     yield made
     for program in made.programs:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ordercast.model.effects import AlarmKind
-from ordercast.model.ids import MICROSECOND, SECOND, node_of
+from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND, node_of
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
@@ -15,7 +16,8 @@ from ordercast.sim.topology import Line
 from ordercast.trace.records import Installed
 
 NODES = 4
-BEGIN, MENDED, END = 1 * SECOND, 5 * SECOND, 8 * SECOND
+BEGIN, MENDED, END = 400 * MILLISECOND, 3400 * MILLISECOND, 5400 * MILLISECOND
+MESSAGES = 150
 NETWORK = 1
 
 WHOLE = Fault(BEGIN, FaultKind.DOWN, network=NETWORK)
@@ -25,7 +27,7 @@ APART = Fault(BEGIN, FaultKind.CUT, links=((0, 2),), network=NETWORK)  # n2 is n
 SUBSETS = Fault(BEGIN, FaultKind.PARTITION, groups=((0, 1), (2, 3)), network=NETWORK)
 LOSSY = Fault(BEGIN, FaultKind.LOSSY, chance=0.2, network=NETWORK)
 # Two faults of both networks; between any two hosts one network works, or a third host that answers requests.
-LATER = BEGIN + 3 * SECOND
+LATER = BEGIN + 2 * SECOND
 
 
 def mute(node: int, network: int, at: int) -> Fault:
@@ -66,7 +68,9 @@ def networks(style: Replication, count: int | None = None) -> NetworksConfig:
     return NetworksConfig(count=count or (3 if style is Replication.ACTIVE_PASSIVE else 2), replication=style)
 
 
-def options(style: Replication, *faults: Fault, messages: int = 300, count: int | None = None) -> SimOptions:
+def options(
+    style: Replication, *faults: Fault, messages: int = MESSAGES, count: int | None = None, end: int = END
+) -> SimOptions:
     config = networks(style, count)
     delays = [Line(delay_min_ns=d * MICROSECOND, delay_max_ns=d * MICROSECOND) for d in (60, 90, 140)]
     return SimOptions(
@@ -78,7 +82,7 @@ def options(style: Replication, *faults: Fault, messages: int = 300, count: int 
         messages=messages,
         receive_buffer=2000,
         faults=faults,
-        fault_time_ns=END,
+        fault_time_ns=end,
         settle_ns=20 * SECOND,
     )
 
@@ -111,5 +115,5 @@ class Story:
         return sum(isinstance(event, Installed) and event.at >= BEGIN for event in self.result.events)
 
 
-def told(style: Replication, *faults: Fault, messages: int = 300, seed: int = 1, count: int | None = None) -> Story:
-    return Story(simulate(options(style, *faults, messages=messages, count=count), seed, keep_events=True))
+def told(style: Replication, *faults: Fault, **more: Any) -> Story:
+    return Story(simulate(options(style, *faults, **more), 1, keep_events=True))

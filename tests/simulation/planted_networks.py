@@ -27,6 +27,8 @@ from ordercast.networks.styles import Active, Lacking, Passive
 from ordercast.order.membership.step import Step
 from ordercast.order.traffic import TokenName
 
+from .network_scenes import MESSAGES
+
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -37,7 +39,7 @@ class PlantedFault:
     broken: NetworkPromise | None  # found INVALID by the witness; None: a story shows it
     style: Replication | None = None  # the hostile runs of this style alone
     kind: str = "whole"  # of the story
-    messages: int = 300  # in the story
+    messages: int = MESSAGES  # in the story
     seeds: Sequence[int] = range(480)  # of the runs, if no story shows it
 
 

@@ -38,8 +38,8 @@ RARE: dict[str, tuple[Callable[[int], SimOptions], int]] = {
     Occurrence.FOREIGN_PACKET.value: (hostile_group_options, 10_009),
     ReplicaOccurrence.FORGOTTEN.value: (hostile_replica_options, 10_001),
     Occurrence.NETWORK_CLAIMED_TWICE.value: (RINGS, 20_004),
-    Occurrence.NETWORK_TWO_MINDS.value: (RINGS, 20_009),
-    Occurrence.NETWORK_RESIDUAL_IN_HALVES.value: (RINGS, 20_014),
+    Occurrence.NETWORK_TWO_MINDS.value: (RINGS, 20_129),
+    Occurrence.NETWORK_RESIDUAL_IN_HALVES.value: (RINGS, 20_074),
     turn_row(NetworkState.FAULTY, Evidence.ANNOUNCEMENTS): (partial(options_of, kind=SwarmKind.NETWORKS), 10_000),
 }
 

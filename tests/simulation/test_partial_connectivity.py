@@ -44,7 +44,7 @@ def _installed(links: Links, nodes: int, seed: int, cut_at: int, *, listed: bool
 
     faults = (Fault(cut_at, FaultKind.CUT, links=links),)
     rosters = (tuple(range(nodes)),) * nodes if listed else ()
-    options = SimOptions(nodes=nodes, messages=300, rosters=rosters, faults=faults, fault_time_ns=end)
+    options = SimOptions(nodes=nodes, messages=80, rosters=rosters, faults=faults, fault_time_ns=end)
     result = simulate(options, seed, observer=watch)
     assert result.is_valid, result.verdict.sentence
     return found

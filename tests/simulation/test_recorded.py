@@ -12,9 +12,9 @@ import pytest
 from .digests import SWARMS, recorded, run
 
 AT_ONCE = 5
-FEW = {"plain": 20}  # seeds of a swarm that are run on every change; of the others ten
+FEW = {"plain": 10}  # seeds of a swarm that are run on every change; of the others five
 BLOCKS = [
-    pytest.param(kind, seed, marks=() if seed < swarm.seeds[0] + FEW.get(kind, 10) else pytest.mark.long)
+    pytest.param(kind, seed, marks=() if seed < swarm.seeds[0] + FEW.get(kind, 5) else pytest.mark.long)
     for kind, swarm in SWARMS.items()
     for seed in swarm.seeds[::AT_ONCE]
 ]

@@ -26,7 +26,7 @@ STEP = 150 * MILLISECOND  # between two reloads: longer than it takes to form a 
 def _options(*faults: Fault, unicast: bool = False, late: tuple[tuple[int, ...], ...] = (ALL,)) -> SimOptions:
     return SimOptions(
         nodes=4,
-        messages=300,
+        messages=80,
         rosters=(OLD, OLD, OLD, *late),
         is_unicast=unicast,
         faults=faults,

@@ -19,6 +19,7 @@ from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Deliver, Install
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Places, Position, ProcessId
+from ordercast.model.inputs import EVERYWHERE, Interest
 from ordercast.model.service import Service
 from ordercast.session.payloads import MESSAGE_OVERHEAD, checked_payloads, checked_service
 
@@ -52,9 +53,15 @@ class RawNode(Participant):
         """Send one message to all members; returns when it is accepted, and waits while there is no room."""
         await self.submit_many((data,), service)
 
-    async def submit_many(self, payloads: Sequence[bytes], service: Service = Service.AGREED) -> None:
+    def want(self, *destinations: str) -> None:
+        """Have what is sent to these, too. An engine that prunes nothing brings it anyway."""
+        self._tell_interest([Interest(destination, is_wanted=True) for destination in destinations])
+
+    async def submit_many(
+        self, payloads: Sequence[bytes], service: Service = Service.AGREED, to: tuple[str, ...] = EVERYWHERE
+    ) -> None:
         """Send several at once, which costs far less than one by one. What cannot be sent is refused before anything
-        is."""
+        is. An engine that prunes brings them to those who want one of `to`, if there is any."""
         self._running()
         checked_service(service, self.engine.promises.services)
         checked = checked_payloads(payloads)
@@ -65,7 +72,7 @@ class RawNode(Participant):
         for end, size in portions(checked, self._overhead, self.config.sizes.queue_size_max):
             while not self._has_room_for(size):
                 await self._room()
-            self._hand_over(checked[start:end], service, 0, size)
+            self._hand_over(checked[start:end], service, 0, size, to)
             await self.give_turn()
             start = end
 

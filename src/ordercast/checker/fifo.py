@@ -58,12 +58,18 @@ class Fifo(Checker):
         previous = self.history.columns.previous
         if self.owed.is_everything:
             return previous
-        found: list[int] = []
+        nearest = {NONE: NONE}  # of each message, itself if the process must have it; else the last one before it
         for before in previous:
-            while before != NONE and before not in life.delivered and not self.owed.is_owed(life, before):
+            passed: list[int] = []
+            while before not in nearest:
+                passed.append(before)
+                is_there = before in life.delivered or self.owed.is_owed(life, before)
+                if is_there:
+                    nearest[before] = before
+                    break
                 before = previous[before]
-            found.append(before)
-        return found
+            nearest.update(dict.fromkeys(passed, nearest[before]))
+        return [nearest[before] for before in previous]
 
     def _is_older(self, number: int, before: int) -> bool:
         return self.history.identity(number).counter <= self.history.identity(before).counter

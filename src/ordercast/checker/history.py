@@ -435,7 +435,7 @@ class History:
             times = wanted.setdefault(destination, [])
             if event.begins:
                 times.append((self.now, NEVER))
-            elif times:
+            elif times and times[-1][1] == NEVER:  # else a wish is given up that was never answered
                 times[-1] = times[-1][0], self.now
 
     def _on_healed(self, event: Healed) -> None:

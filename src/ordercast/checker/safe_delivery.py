@@ -5,6 +5,11 @@ of C must deliver it before its next regular configuration after R, wherever tha
 installed C is bound as well, since its acknowledgement is what p relied on. So q, having not delivered it, violates the
 promise if it installed a later regular configuration, or if it still runs at the end of a complete record whose network
 had healed. If q crashed or left before, it owes nothing.
+
+Where those who are cut off may be in different configurations when a message reaches them, this does not say where q
+delivers it. So it is asked besides: what p delivers as safe in R, whoever else was in R delivers there or in the
+transitional configuration that ends R, if it delivers it at all. Where a message belongs to one configuration at
+everybody, agreed delivery has asked that of all messages.
 """
 
 from __future__ import annotations
@@ -32,6 +37,25 @@ class SafeDelivery(Checker):
             what = self._broken(member, number, view)
             if what is not None:
                 yield self.witness(f"delivered as safe, but {process_text(member)} {what}", member, number, view)
+        if not self.history.shares_views and not self.history.is_by_groups:
+            yield from self._elsewhere()
+
+    def _elsewhere(self) -> Iterator[Witness]:
+        """What somebody delivered as safe in a regular configuration, and another who was in it delivered in another
+        one."""
+        for view, stays in stays_of_views(self.history).items():
+            if len(stays) == 1 or not stays[0][1].is_regular:
+                continue
+            safe = self._safe_in([stay for _, stay in stays])
+            for life, stay in stays:
+                others = (safe - set(stay.numbers)) & life.delivered
+                if not others:
+                    continue
+                there = others.difference(*(each.numbers for each in life.stays if each.home == view))
+                homes = {number: each.home for each in life.stays for number in there.intersection(each.numbers)}
+                for number, home in sorted(homes.items()):
+                    what = f"delivered as safe in a view that {process_text(life.process)} was in, who delivers it in"
+                    yield self.witness(f"{what} {home}", life.process, number, view)
 
     def doubts(self) -> Iterator[Witness]:
         if not self.history.is_complete:

@@ -63,7 +63,11 @@ class WholeMessages(Checker):
                 other, known = references.setdefault((old.id, transitional.id, new.id), (life, here))
                 for number in sorted(here ^ known):
                     had, lacked = (life, other) if number in here else (other, life)
-                    if not self.owed.is_owed(lacked, number):
+                    if not self.owed.is_owed(lacked, number) or self._had_before(lacked, number):
                         continue
                     what = f"large, and not delivered by {process_text(lacked.process)}, which moved along"
                     yield self.witness(what, had.process, number, old.id)
+
+    def _had_before(self, life: Life, number: int) -> bool:
+        """Whether a message was ordered again, and this process had delivered it in another configuration."""
+        return self.history.is_again(number) and number in life.delivered

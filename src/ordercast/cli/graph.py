@@ -1,4 +1,5 @@
-"""`ordercast graph`: propagation graphs on paper. Which one for which groups, and what the thesis says of them."""
+"""`ordercast graph`: propagation graphs. The one that a cluster uses, which one suits which groups, and what the thesis
+says of them."""
 
 from __future__ import annotations
 
@@ -8,12 +9,14 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from ordercast.cli.engine_section import HERE, Place
 from ordercast.cli.graph_plan import PlannedGraphs, groups_from, plan_lines
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.terminal import output, write_json
 from ordercast.order.tree.builders import BUILDERS
 
-EXAMPLE = "Example: ordercast graph plan groups.txt"
+EXAMPLE = "Example: ordercast graph show :4791"
+EXPLAIN = "Example: ordercast graph explain 10.0.0.1:4790"
 PLAN = "Example: ordercast graph plan groups.txt --forest auto"
 LABORATORY = "Example: ordercast graph laboratory --seeds 0..20"
 STUDY = "Example: ordercast graph study --out graphs"
@@ -26,6 +29,25 @@ app = typer.Typer(help="Propagation graphs: over which hosts messages of groups 
 @app.callback()
 def graph() -> None:
     """Propagation graphs: over which hosts messages of groups travel."""
+
+
+@app.command(epilog=EXAMPLE)
+def show(address: Place = HERE, as_json: Json = False) -> int:
+    """Draw the forest of a running cluster, and what of it belongs to the daemon that is asked.
+
+    Every daemon knows the whole forest. Exit status 1 when messages do not flow there.
+    """
+    from ordercast.cli.graph_show import shown
+
+    return shown(address, as_json=as_json)
+
+
+@app.command(epilog=EXPLAIN)
+def explain(address: Place = HERE, as_json: Json = False) -> int:
+    """Say in sentences where a daemon stands in the forest, what messages wait for, and why the forest changed."""
+    from ordercast.cli.graph_show import told
+
+    return told(address, as_json=as_json)
 
 
 @app.command(epilog=PLAN)

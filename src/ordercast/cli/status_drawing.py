@@ -314,15 +314,61 @@ def _sites_part(section: Document) -> Iterator[str]:
     yield f"{sum(link['state'] == 'up' for link in section['links'])} links up"
 
 
+def _tree_lines(section: Document) -> Iterator[tuple[str, str]]:
+    trees = sum(node["parent"] is None for node in section["forest"])
+    yield (
+        "forest",
+        f"{trees} trees of {len(section['forest'])} nodes, opening {section['opened']}, by {section['manager']}",
+    )
+    yield "place", _tree_place(section)
+    yield "entries", _tree_entries(section)
+    pauses = f"{section['pauses']:,}, median {_time(section['pause_median_ns'])}, p99 {_time(section['pause_p99_ns'])}"
+    yield "pauses", f"{pauses}, longest {_time(section['longest_pause_ns'])}"
+    if section["changes"]:
+        yield "last change", section["changes"][-1]
+    yield "order", _tree_order(section)
+
+
+def _tree_place(section: Document) -> str:
+    if section["birth"] is None:
+        return "BETWEEN TWO TREES" + (f": {' '.join(section['closing'])} must close" if section["closing"] else "")
+    above = "root" if section["parent"] is None else f"below {section['parent']['node']}"
+    below = f", above {' '.join(child['node'] for child in section['children'])}" if section["children"] else ""
+    return f"{above}{below}; born in opening {section['birth']}, depth {section['depth']}; {section['links']} links"
+
+
+def _tree_entries(section: Document) -> str:
+    count, rate = section["entries_count"], sum(entry["rate"] for entry in section["entries"])
+    busiest = section["entries"][0] if section["entries"] else None
+    named = f", the busiest {busiest['group']}" if busiest and busiest["rate"] else ""
+    return f"{count} groups enter here, {rate:,} messages a second{named}; {section['wanted']} are wanted here"
+
+
+def _tree_order(section: Document) -> str:
+    words = [f"{section['waiting']:,} wait, {section['unstable']:,} not yet everywhere, {section['held']:,} kept"]
+    words += [f"{section['queued']:,} wait for a safe message"] if section["queued"] else []
+    words += [f"GROUPS OF {name} WAIT" for name in section["behind"]]
+    words += [f"NO LINK {one}–{other}" for one, other in section["broken"]]
+    words += [f"all trees ended {section['reconciled']} times"] if section["reconciled"] else []
+    return "; ".join(words)
+
+
+def _tree_part(section: Document) -> Iterator[str]:
+    yield "root" if section["parent"] is None else f"below {section['parent']['node']}"
+    yield f"{section['entries_count']} entries"
+
+
 SECTION_LINES: Mapping[str, Callable[[Document], Iterator[tuple[str, str]]]] = {
     "ring": _ring_lines,
     "gateways": _rings_lines,
     "adaptive": _slots_lines,
     "sites": _sites_lines,
+    "tree": _tree_lines,
 }
 LINE_PARTS: Mapping[str, Callable[[Document], Iterator[str]]] = {
     "ring": _ring_part,
     "gateways": _rings_part,
     "adaptive": _slots_part,
     "sites": _sites_part,
+    "tree": _tree_part,
 }

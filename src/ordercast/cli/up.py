@@ -28,6 +28,7 @@ from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT, live_entry_of
 from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.order.sites.promised import ENGINE as SITES
+from ordercast.order.tree.promised import ENGINE as TREE
 
 EXAMPLE = "Example: ordercast up -n 5"
 COUNT, EACH = 3, 2  # daemons; and of each of several rings
@@ -106,7 +107,7 @@ def up(
         return _on_rings(circle(rings, count or EACH), tcp, trace, port, engine, as_json)
     live_entry_of(engine or DEFAULT)
     own = [_own_arguments(port, engine or DEFAULT)] * (count or COUNT)
-    return _run(own, {}, tcp, trace, as_json)
+    return _run(own, {}, tcp, trace, as_json, shows_forest=engine == TREE)
 
 
 def _on_rings(
@@ -141,6 +142,8 @@ def _run(
     trace: Path | None,
     as_json: bool,
     beside: Beside | None = None,
+    *,
+    shows_forest: bool = False,
 ) -> int:
     """`own`: the arguments of each daemon that others do not have; `rings`: on which each is, by name."""
     note(f"starting {counted(len(own), 'daemon')} …")
@@ -148,7 +151,7 @@ def _run(
     banner = (
         (lambda daemons: _print_json(daemons, rings))
         if as_json
-        else (lambda daemons: _print_banner(output(), daemons, rings))
+        else (lambda daemons: _print_banner(output(), daemons, rings, shows_forest=shows_forest))
     )
     log = LogStream(Console(stderr=True, highlight=False, emoji=False))
     cluster = Cluster(log, banner)
@@ -202,7 +205,9 @@ def _print_json(daemons: list[Daemon], rings: dict[str, Placed]) -> None:
     sys.stdout.flush()
 
 
-def _print_banner(console: Console, daemons: list[Daemon], rings: dict[str, Placed]) -> None:
+def _print_banner(
+    console: Console, daemons: list[Daemon], rings: dict[str, Placed], *, shows_forest: bool = False
+) -> None:
     """What runs, where clients connect, what to type next."""
     names = [daemon.name for daemon in daemons]
     strangers = sorted(frozenset[str]().union(*(daemon.members for daemon in daemons)).difference(names))
@@ -220,7 +225,7 @@ def _print_banner(console: Console, daemons: list[Daemon], rings: dict[str, Plac
         line = Text.assemble((f"  {daemon.name:{width}}", "bold"), where)
         console.print(line.append(f"  (process {daemon.process.pid})", "dim"), soft_wrap=True)
     console.print(Text("\nType this in other terminals:", "bold"))
-    hints = _hints(daemons, rings)
+    hints = _hints(daemons, rings, shows_forest=shows_forest)
     width = max(len(command) for command, _ in hints)
     for command, meaning in hints:
         console.print(Text.assemble((f"  {command:{width}}", "cyan"), f"   {meaning}"), soft_wrap=True)
@@ -228,7 +233,7 @@ def _print_banner(console: Console, daemons: list[Daemon], rings: dict[str, Plac
     console.file.flush()
 
 
-def _hints(daemons: list[Daemon], rings: dict[str, Placed]) -> list[tuple[str, str]]:
+def _hints(daemons: list[Daemon], rings: dict[str, Placed], *, shows_forest: bool = False) -> list[tuple[str, str]]:
     gateways = [daemon for daemon in daemons if daemon.name in rings and rings[daemon.name].is_gateway]
     first, *others = [daemon for daemon in daemons if daemon not in gateways] or daemons
     elsewhere = [other for other in others if rings and rings[other.name].rings != rings[first.name].rings]
@@ -246,6 +251,9 @@ def _hints(daemons: list[Daemon], rings: dict[str, Placed]) -> list[tuple[str, s
         port = first.status.removesuffix("/status").rpartition(":")[2]
         command, what = ("sites", "the sites, their links") if are_sites else ("topology", "the rings, who joins them")
         hints.append((f"ordercast {command} :{port}", f"{what}, and what delivery waits for"))
+    if shows_forest and first.status is not None:
+        port = first.status.removesuffix("/status").rpartition(":")[2]
+        hints.append((f"ordercast graph show :{port}", "the trees over which messages travel, and why they changed"))
     if last is not first:
         hints.append((f"kill -9 {last.process.pid}", f"crash {last.name}, and see what the others say"))
     return hints

@@ -91,7 +91,8 @@ class Driver:
         self._counters = counters
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = 0
+        self._timer_at = 0  # the deadline that it was set for
+        self._due_at = 0  # when it should go off: that deadline, or at once if that was over
         self._is_stopped = False
         self._read_at = 0  # when something last came
         self._brought_lone = False  # and it was a lone packet, not yet seen by the application
@@ -201,7 +202,7 @@ class Driver:
 
     def _wake(self) -> None:
         now = _now()
-        late = now - self._timer_at
+        late = now - self._due_at
         if late > max(LAG_MIN_NS, self.loop_lag_ns):
             self._lag = late, now
         self._timer = None
@@ -314,8 +315,9 @@ class Driver:
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._timer_at = deadline
-        self._timer = self._loop.call_later(max(0, deadline - _now()) / 1e9, self._wake)
+        now = _now()
+        self._timer_at, self._due_at = deadline, max(deadline, now)
+        self._timer = self._loop.call_later((self._due_at - now) / 1e9, self._wake)
 
     def _persist(self, effect: Persist) -> None:
         def done(error: OSError | None) -> None:

@@ -232,7 +232,7 @@ class GroupHost(Participant):
     def on_parted(self, effect: Parted) -> None:
         self._carry_out_groups(self.desk.part(effect))
 
-    def on_placed(self, effect: Placed) -> None:
+    def _placed(self, effect: Placed) -> None:
         self._carry_out_groups(self.desk.placed(effect))
 
     def on_alarm(self, alarm: Alarm, at: Instant) -> None:

@@ -27,7 +27,6 @@ from ordercast.model.effects import (
     Alarm,
     AlarmKind,
     Deliver,
-    Endpoint,
     Enlisted,
     Install,
     Parted,
@@ -253,12 +252,10 @@ class Participant(ABC):
 
     def _open_sockets(self, config: NodeConfig) -> NodeConfig:
         """Open the sockets of every network of every attachment; on the first a node without an id finds one."""
-        entry = live_entry_of(config.engine)
-        has_links = entry.has_links and not entry.has_sites  # those of sites are on an attachment of their own
         for attachment in range(len(config.attachments)):
             for number in range(len(config.attachments[attachment].networks)):
                 place = config.attachments[attachment].on(number)
-                sockets = Sockets(place, number, Attachment(attachment), has_links=has_links)
+                sockets = Sockets(place, number, Attachment(attachment), has_links=config.has_link_lane)
                 self.networks.append(sockets)
                 config = sockets.config if config.node is None else config
         if config.has_sites:
@@ -296,7 +293,7 @@ class Participant(ABC):
             domains=tuple(Domain(domain.number, domain.name) for domain in config.my_rings),
             domain_names={domain.number: domain.name for domain in config.rings},
             node_names={peer.node: peer.name for peer in config.peers},
-            beyond=tuple((peer.node, Endpoint(*peer.wide_place[:2])) for peer, _ in config.beyond()),
+            beyond=config.far_nodes(),
         )
 
     def _within_buffers(self, config: NodeConfig) -> NodeConfig:
@@ -440,6 +437,10 @@ class Participant(ABC):
     @abstractmethod
     def _viewed(self, effect: Install) -> None: ...
 
+    def _placed(self, effect: Placed) -> None:
+        """A matter of groups, whose clients may have asked for confirmations, on an engine that prunes."""
+        assert self.engine.promises.prunes
+
     # Questions
 
     def now(self) -> Instant:
@@ -531,8 +532,11 @@ class Participant(ABC):
         assert self.engine.promises.prunes
 
     def on_placed(self, effect: Placed) -> None:
-        """Likewise."""
-        assert self.engine.promises.prunes
+        if self._is_stamping:
+            from ordercast.daemon.recording import placed_without_stamps
+
+            effect = placed_without_stamps(effect)
+        self._placed(effect)
 
     def _tell_interest(self, changes: Sequence[Interest]) -> None:
         self._record_wanted(tuple(change.group for change in changes if not change.is_wanted), begins=False)

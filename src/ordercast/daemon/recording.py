@@ -8,9 +8,10 @@ number says that there is a stamp, so that nodes which record and nodes which do
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from ordercast.daemon.config.node import TraceConfig, TraceLevel
-from ordercast.model.effects import Deliver, Parcel
+from ordercast.model.effects import Deliver, Parcel, Placed
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.inputs import Submissions
 from ordercast.trace.live import LiveTrace
@@ -70,9 +71,12 @@ def without_stamps(deliver: Deliver) -> Deliver:
     """What the application submitted. A process stamps all of its messages or none."""
     if not any(parcel[2][0] & STAMPED for parcel in deliver.parcels):
         return deliver
-    return Deliver(
-        deliver.configuration, deliver.origin, [_without_stamp(parcel) for parcel in deliver.parcels], deliver.ordered
-    )
+    return replace(deliver, parcels=[_without_stamp(parcel) for parcel in deliver.parcels])
+
+
+def placed_without_stamps(placed: Placed) -> Placed:
+    """The same of messages that only their places are told of."""
+    return replace(placed, parcels=[_without_stamp(parcel) for parcel in placed.parcels])
 
 
 def _without_stamp(parcel: Parcel) -> Parcel:

@@ -36,6 +36,7 @@ class ChangeReason(IntEnum):
     SITE_HEARD = 17
     SITE_LOST = 18
     SITE_RING_CHANGED = 19
+    SITE_STUCK = 20
     ATTEMPT_LOST = 21
 
     @property
@@ -64,6 +65,7 @@ _TEXTS = {
     ChangeReason.SITE_HEARD: "another site was heard",
     ChangeReason.SITE_LOST: "a site is out of reach",
     ChangeReason.SITE_RING_CHANGED: "the ring of a site changed",
+    ChangeReason.SITE_STUCK: "a site was left out, since it answers and all others waited for it in vain",
     ChangeReason.ATTEMPT_LOST: "an attempt at a view was not carried out in time",
 }
 

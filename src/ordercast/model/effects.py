@@ -163,6 +163,8 @@ class AlarmKind(Enum):
     NETWORK_ONE_AGAIN = "network one again"
     RING_SILENT = "ring silent"  # delivery waits for it
     RING_HEARD = "ring heard"
+    WRONG_SITE = "wrong site"  # two files put a node into different sites
+    SITE_STUCK = "site stuck"  # it was left out, since all others waited for it
     STORAGE_FAILED = "storage failed"  # a write was refused; it is tried again
     WITHOUT_STORAGE = "without storage"  # a configuration was formed whose seq is not stored
     STORAGE_REPAIRED = "storage repaired"

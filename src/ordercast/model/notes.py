@@ -131,6 +131,13 @@ class Occurrence(Enum):
     SITES_UPDATE = "update sent"
     SITES_REROUTED = "other links used, in the same view"
     SITES_SENT_ANEW = "unit sent over another link after one had failed"
+    SITES_INTEREST = "interest of a daemon heard by another site or its own"
+    SITES_PRUNED = "messages kept from a branch that does not want them"
+    SITES_HOLLOW = "unit taken without its messages"
+    SITES_ASKED_WHOLE = "unit asked for whole after other links were used"
+    SITES_HOLLOW_RECOVERED = "unit without messages sent in a recovery"
+    SITES_ORPHANED = "daemon ended a view alone, for what nobody has any more"
+    SITES_STUCK = "site left out that answers and holds up all others"
     SITES_FORGIVEN = "silence of other sites forgiven after a pause of this process"
 
     # Where places are owned

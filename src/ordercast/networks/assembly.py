@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ordercast.model.effects import Endpoint
 from ordercast.model.ids import NodeId
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.layer import Networks
 from ordercast.order.catalogue import ENGINES, entry_of, tables_of
 from ordercast.order.engine import Engine, ObservedEngine
 from ordercast.order.ring.node import RingNode
-from ordercast.order.setup import ONE_DOMAIN, Domain, Setup
+from ordercast.order.setup import ONE_DOMAIN, Domain, FarNode, Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def assembled(
     domains: tuple[Domain, ...] = (),
     domain_names: Mapping[int, str] | None = None,
     node_names: Mapping[NodeId, str] | None = None,
-    beyond: tuple[tuple[NodeId, Endpoint], ...] = (),
+    beyond: tuple[FarNode, ...] = (),
 ) -> Assembly:
     """The engine of this name. `holder` has its configuration tables as attributes; `networks`: of all attachments, or
     of each; `nodes` is how many there are; names are those of the whole network; `beyond` are nodes of other sites."""

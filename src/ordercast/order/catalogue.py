@@ -47,6 +47,7 @@ from ordercast.order.tree import promised as tree
 from ordercast.order.tree.config import TreeConfig
 
 DEFAULT = "ring"
+CONTROL_SIZE_MAX, CONTROL_HEAD = 16 << 20, 4096  # of one message on the control stream of a tree; its head at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def _tree(setup: Setup) -> ObservedEngine:
 
     ring = RingNode(
         setup.node,
-        setup.ring,
+        _for_control(setup.ring),
         verbose=setup.verbose,
         beneath=setup.beneath,
         other_engines=setup.others,
@@ -160,6 +161,13 @@ def _tree(setup: Setup) -> ObservedEngine:
     links = replace(NEAR, packet_size=setup.ring.packet_size_max, stall_ns=config.link_patience_ns)
     control = InnerRing(ring, MAIN, CONTROL)
     return TreeNode(setup.node, setup.ring, config, links, control, ring)
+
+
+def _for_control(ring: RingConfig) -> RingConfig:
+    """A report names everything that is not stable, and a user's message travels with a head: the control stream takes
+    more at a time than users may send."""
+    size = max(CONTROL_SIZE_MAX, ring.message_size_max + CONTROL_HEAD)
+    return replace(ring, message_size_max=size, queue_size_max=max(ring.queue_size_max, 2 * size))
 
 
 def _static(engine: type[Static], gives: str, costs: str) -> EngineEntry:
@@ -255,7 +263,7 @@ ENGINES: dict[str, EngineEntry] = {
         EngineEntry(
             "tree",
             _tree,
-            "many small groups on many hosts; in the simulator",
+            "many small groups on many hosts, with neighbourhoods",
             "a message touches its members and those between them; a slow host delays its own groups only",
             "no total order over all groups; agreed messages of a lost host may be ordered again; joins take two steps",
             tree.PROMISED,
@@ -264,7 +272,6 @@ ENGINES: dict[str, EngineEntry] = {
             groups=tree.GROUPS,
             replicas=tree.REPLICAS,
             tables={"ring": RingConfig, "tree": TreeConfig},
-            is_live=False,
             has_links=True,
             moves=moves.MOVES,
             reasons=ring.REASONS,

@@ -67,12 +67,16 @@ class _Large:
 
 
 class Outbox:
-    __slots__ = ("_body_max", "_large", "_lone_max", "_part_max", "_queue", "_turn_of_large", "size")
+    __slots__ = ("_body_max", "_each_max", "_large", "_lone_max", "_part_max", "_queue", "_turn_of_large", "size")
 
-    def __init__(self, body_size_max: int, *, lone_size_max: int = 0, part_size_max: int = 0) -> None:
+    def __init__(
+        self, body_size_max: int, *, lone_size_max: int = 0, part_size_max: int = 0, each_max: int = COUNT_MAX
+    ) -> None:
         """`lone_size_max` is the body of a packet with a single message, less what its block has beside one byte, if it
-        may be larger than that of others; `part_size_max` that of one with a part of a message."""
+        may be larger than that of others; `part_size_max` that of one with a part of a message; `each_max` messages may
+        share a packet."""
         self._body_max = body_size_max
+        self._each_max = each_max
         self._lone_max = min(max(body_size_max, lone_size_max) - DESCRIPTOR_SIZE, 0xFFFF)
         self._part_max = min(max(body_size_max, part_size_max) - DESCRIPTOR_SIZE, 0xFFFF)
         self._queue: deque[Lot] = deque()
@@ -106,6 +110,10 @@ class Outbox:
     def packets(self) -> int:
         """How many packets it would take to send all, more or less."""
         return -(-self.size // self._body_max)
+
+    def has_at_most(self, packets: int) -> bool:
+        """Tell whether what waits takes at most so many packets, and is not the rest of a large message."""
+        return self.packets() <= packets and not any(large.sent for large in self._large.values())
 
     def take(self, limit: int) -> list[Load]:
         """Up to `limit` packets. What is taken is gone, except that a large message stays until its last part."""
@@ -156,7 +164,7 @@ class Outbox:
     def _next_small(self, limit: int) -> Load:
         """Packets of whole messages; the first lot has some."""
         lot = self._queue[0]
-        each = max(1, min(COUNT_MAX, self._body_max // (lot.length + DESCRIPTOR_SIZE)))
+        each = max(1, min(self._each_max, self._body_max // (lot.length + DESCRIPTOR_SIZE)))
         count = min(limit, lot.left // each)
         if not count:
             return self._mixed()
@@ -175,9 +183,9 @@ class Outbox:
         lengths: list[int] = []
         services: list[int] = []
         payloads: list[bytes] = []
-        while queue and len(payloads) < COUNT_MAX:
+        while queue and len(payloads) < self._each_max:
             lot = queue[0]
-            count = min(lot.left, room // (lot.length + DESCRIPTOR_SIZE), COUNT_MAX - len(payloads))
+            count = min(lot.left, room // (lot.length + DESCRIPTOR_SIZE), self._each_max - len(payloads))
             if not count or (lot.service == _SAFE_SERVICE) is not safe or lot.sender in self._large:
                 break
             if lot.block != block:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ordercast.model.effects import Endpoint
 from ordercast.model.ids import NodeId
@@ -28,12 +28,26 @@ class Domain:
 ONE_DOMAIN = (Domain(0, "all"),)
 
 
+class FarNode(NamedTuple):
+    """A node of another site that a link may lead to."""
+
+    node: NodeId
+    address: Endpoint
+    site: int  # that the configuration puts it in
+    cost: int = 0  # milliseconds from here to there, as configured; 0: as measured
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.name or f"node {self.node}"
+
+
 @dataclass(frozen=True, slots=True)
 class SitePlaces:
     """Where a process of several sites is, and whom a link may lead to."""
 
     domain: Domain  # of its own site
-    beyond: tuple[tuple[NodeId, Endpoint], ...] = ()  # nodes of the sites that a link leads to, and where they are
+    beyond: tuple[FarNode, ...] = ()  # nodes of the sites that a link leads to
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +62,7 @@ class Setup:
     domains: tuple[Domain, ...] = ()  # the broadcast domains of this process, by attachment; none: all share one
     domain_names: Mapping[int, str] = field(default_factory=dict)  # of all domains of the network, by number
     node_names: Mapping[NodeId, str] = field(default_factory=dict)  # as far as they are known
-    beyond: tuple[tuple[NodeId, Endpoint], ...] = ()  # nodes of other sites that a link leads to, and their addresses
+    beyond: tuple[FarNode, ...] = ()  # nodes of other sites that a link leads to
 
     @property
     def ring(self) -> RingConfig:

@@ -72,6 +72,8 @@ SIM_SITES = SitesConfig(
     better_ns=100 * MILLISECOND,
     record_ns=200 * MILLISECOND,
     stuck_ns=400 * MILLISECOND,
+    prune=False,
+    unlearn_ns=60 * MILLISECOND,
     links=replace(
         FAR,
         packet_size=600,

@@ -25,7 +25,7 @@ from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
 from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.order.membership.states.moves import GATHER
-from ordercast.order.setup import Domain
+from ordercast.order.setup import Domain, FarNode
 from ordercast.order.sites.states import EXCHANGE
 from ordercast.sim.adaptive_witness import AdaptiveWitness
 from ordercast.sim.digest import Digest
@@ -128,7 +128,7 @@ def _engine_of_site(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
         verbose=verbose,
         domains=(Domain(site, f"site{site}"),),
         beyond=tuple(
-            (NodeId(other), Endpoint(str(other), 0))
+            FarNode(NodeId(other), Endpoint(str(other), 0), segments_of(options.attachments, other)[0])
             for other in range(options.nodes)
             if are_linked(options.site_links, site, segments_of(options.attachments, other)[0])
         ),

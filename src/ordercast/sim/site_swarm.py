@@ -13,16 +13,20 @@ from random import Random
 from ordercast.model.ids import MILLISECOND
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SIM_SITES, SimOptions
-from ordercast.sim.topology import Line
+from ordercast.sim.topology import Line, Rate
 
 SITES_MAX = 4
 TROUBLES_MAX = 7
+PRUNED = 0.4  # of the runs have topics
+SCENES_EVERY, SCENES_FIRST = 8, 7
 EARLIEST_NS = 80 * MILLISECOND  # by then there may be one view
 SiteHosts = list[list[int]]  # by site
 
 
 def with_sites(options: SimOptions, seed: int) -> SimOptions:
-    """The same over several sites."""
+    """The same over several sites. Some runs are scenes that chance shows too seldom."""
+    if seed % SCENES_EVERY == SCENES_FIRST and not options.has_clients:
+        return _scene(options, Random(f"scene of sites {seed}"))
     rng = Random(f"sites {seed}")
     count = min(rng.choice((1, 2, 2, 3, 3, 3, SITES_MAX)), options.nodes)
     places = [*range(count), *(rng.randrange(count) for _ in range(options.nodes - count))]
@@ -32,6 +36,7 @@ def with_sites(options: SimOptions, seed: int) -> SimOptions:
     hosts = [[node for node, place in enumerate(places) if place == site] for site in range(count)]
     until = max(options.fault_time_ns, rng.choice((600, 900, 1200)) * MILLISECOND)
     faults = (*options.faults, *_troubles(hosts, until, rng))
+    options = _with_topics(options, seed)
     return replace(
         options,
         attachments=tuple((place, count) for place in places),
@@ -42,11 +47,96 @@ def with_sites(options: SimOptions, seed: int) -> SimOptions:
             delta_ns=rng.choice((0, 5, 20, 40)) * MILLISECOND,
             window=rng.choice((4, 64)) << 10,
             rate=Random(f"rate {seed}").choice(("fair", "fair", "4mbit", "100mbit")),
+            prune=options.has_clients or bool(options.topics),
         ),
         links=(),
         faults=tuple(sorted(faults, key=lambda fault: fault.at)),
         fault_time_ns=until,
     )
+
+
+def _scene(options: SimOptions, rng: Random) -> SimOptions:
+    """One of: a site whose ring stands while its links answer; a site that is lost with the only copies of what
+    another one wants and lacks, while others have it hollow."""
+    if rng.random() < 0.3:
+        return _standing_ring(options, rng)
+    sites = 4
+    low = rng.randrange(2, 6)
+    wide = Line(delay_min_ns=low * MILLISECOND, delay_max_ns=(low + 1) * MILLISECOND, multicast=False)
+    source, *others = rng.sample(range(sites), sites)
+    wanting = tuple(sorted(others[: rng.randrange(1, 3)]))
+    slow = tuple((source, other) for other in rng.sample(others, rng.randrange(1, 3)))
+    at = rng.randrange(400, 500) * MILLISECOND
+    faults = [
+        Fault(at, FaultKind.SLOW, links=slow, segment=sites, duration_ns=rng.randrange(30, 60) * MILLISECOND),
+        Fault(at + rng.randrange(8, 30) * MILLISECOND, FaultKind.CRASH, node=source),
+        *(Fault(at + 20 * MILLISECOND, FaultKind.CRASH, node=one) for one in wanting[1:] if rng.random() < 0.5),
+        Fault(at + 600 * MILLISECOND, FaultKind.RESTART, node=source),
+    ]
+    return replace(
+        options,
+        nodes=sites,
+        attachments=tuple((site, sites) for site in range(sites)),
+        lines=(*((Line(),) * sites), wide),
+        networks=SimOptions().networks,
+        topics=((source, *wanting), *((other,) for other in others if other not in wanting)),
+        messages=60,
+        rates=(Rate(source, 600, end_ns=at + 100 * MILLISECOND),),
+        large_messages=0,
+        saturation=0,
+        faults=tuple(sorted(faults, key=lambda fault: fault.at)),
+        random_faults=0,
+        ambushes=0,
+        links=(),
+        slow_hosts=(),
+        loss=0.0,
+        ghost=0.0,
+        rosters=(),
+        sites=replace(SIM_SITES, prune=True, delta_ns=rng.choice((0, 5)) * MILLISECOND),
+        all_at_once=True,
+        fault_time_ns=1_200 * MILLISECOND,
+    )
+
+
+def _standing_ring(options: SimOptions, rng: Random) -> SimOptions:
+    """Two sites, one of three hosts whose token stands for longer than the others wait."""
+    wide = Line(delay_min_ns=2 * MILLISECOND, delay_max_ns=4 * MILLISECOND, multicast=False)
+    lasts = SIM_SITES.stuck_ns + rng.randrange(200, 400) * MILLISECOND
+    return replace(
+        options,
+        nodes=5,
+        attachments=((0, 2), (0, 2), (1, 2), (1, 2), (1, 2)),
+        lines=(Line(), Line(), wide),
+        networks=SimOptions().networks,
+        ring=replace(options.ring, token_loss_ns=2 * lasts, consensus_ns=40 * MILLISECOND),
+        messages=150,
+        large_messages=0,
+        saturation=0,
+        faults=(Fault(rng.randrange(400, 600) * MILLISECOND, FaultKind.PAUSE, node=4, duration_ns=lasts),),
+        random_faults=0,
+        ambushes=0,
+        links=(),
+        slow_hosts=(),
+        loss=0.0,
+        ghost=0.0,
+        rosters=(),
+        sites=SIM_SITES,
+        all_at_once=True,
+        fault_time_ns=1_500 * MILLISECOND,
+    )
+
+
+def _with_topics(options: SimOptions, seed: int) -> SimOptions:
+    """The same with topics that some hosts want, and that others begin and cease to want; in some runs of plain
+    messages. Everywhere else nothing is pruned, so that the judges ask for everything."""
+    rng = Random(f"topics of sites {seed}")
+    if options.has_clients or options.saturation or rng.random() >= PRUNED:
+        return options
+    topics = tuple(
+        tuple(sorted(rng.sample(range(options.nodes), rng.randrange(1, max(2, options.nodes // 2) + 1))))
+        for _ in range(rng.choice((2, 4, 8)))
+    )
+    return replace(options, topics=topics, topic_changes=rng.choice((0, 10, 30)))
 
 
 def _links(count: int, rng: Random) -> tuple[tuple[int, int], ...]:

@@ -161,11 +161,6 @@ def kind_of(text: str) -> tuple[type[Structure[Any]], tuple[int, ...]]:
     return kinds[name], tuple(map(int, numbers))
 
 
-def structure_of(text: str) -> Structure[Any]:
-    kind, arguments = kind_of(text)
-    return kind(*arguments)
-
-
 def user_of(structure: Structure[Any], owner: Owner) -> User:
     match structure:
         case Dictionary():

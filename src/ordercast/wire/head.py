@@ -81,6 +81,14 @@ def kind_of(packet: bytes, cluster: bytes) -> int:
     raise _fault(packet, cluster)
 
 
+def is_of_another_cluster(packet: bytes, cluster: bytes) -> bool:
+    """Whether a packet is sound as far as its clear head goes, and of another cluster, or of another engine."""
+    if len(packet) <= HEAD_SIZE:
+        return False
+    opening, length, its_cluster, transmitter = HEAD.unpack_from(packet)
+    return bool(opening == OPENING and length == len(packet) and its_cluster != cluster and transmitter)
+
+
 def _fault(packet: bytes, cluster: bytes) -> WireError:
     """Return what is wrong with a packet's head, the first thing first."""
     if packet[:2] != MAGIC:

@@ -36,6 +36,7 @@ from ordercast.wire.header import (
     SERVICES,
     SHORT_BLOCK,
     TIMESTAMP,
+    TIMESTAMP_AT,
     Heading,
     PacketEntry,
     Part,
@@ -130,6 +131,12 @@ class PacketRun:
     def timestamp(self, seq: int) -> int:
         """Return the Lamport timestamp of one packet."""
         return int(TIMESTAMP.unpack_from(self.data, self.at + (seq - self.seq) * self.size)[0])
+
+    def timestamps(self, first: int, last: int) -> tuple[int, ...]:
+        """Return those of some of the packets."""
+        at, count = self.at + (first - self.seq) * self.size, last + 1 - first
+        stamps: tuple[int, ...] = _stamps_shape(self.size, count).unpack_from(self.data, at)
+        return stamps
 
     @property
     def flags(self) -> int:
@@ -241,6 +248,12 @@ def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
         raise WireError("shorter than a header")
     *_, flags, count, place, seq = ARRIVAL.unpack_from(packet)
     return parse_data(packet, flags, count, heading.originator(place), seq)
+
+
+@lru_cache(maxsize=512)
+def _stamps_shape(size: int, count: int) -> struct.Struct:
+    """So many packets of one size, of which only the timestamps count."""
+    return struct.Struct(">" + f"{TIMESTAMP_AT}xQ{size - HEADER_SIZE}x" * count)
 
 
 @lru_cache(maxsize=512)

@@ -460,4 +460,4 @@ def _kind(stretch: Stretch) -> tuple[object, ...]:
 
 
 def _longer(stretch: Stretch, more: Stretch) -> Stretch:
-    return replace(stretch, seqs=stretch.seqs + more.seqs, bodies=(*stretch.bodies, *more.bodies))
+    return replace(stretch, seqs=(*stretch.seqs, *more.seqs), bodies=(*stretch.bodies, *more.bodies))

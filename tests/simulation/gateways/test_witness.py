@@ -156,6 +156,7 @@ FAULTS = (
     Fault("left at once", _left_at_once, RingsPromise.SAFE_IN_VIEW),
     Fault("never holds", _never_holds, RingsPromise.QUEUES),
     Fault("ENDs that differ", _ends_that_differ, RingsPromise.PARTS),
+    Fault("left at once, as all see it", _left_at_once, Promise.SAFE_DELIVERY),
     Fault("all come along", _all_come_along, Promise.TRUTHFUL_SETS),
 )
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from ordercast.checker import Outcome
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 from ordercast.trace.records import Ended, Event, MessageId
 
-from .histories import Story, assert_invalid, assert_unknown, assert_valid, judge
+from .histories import ALL, Story, assert_invalid, assert_unknown, assert_valid, judge
 
 
 def _three(at: tuple[int, ...] = ()) -> tuple[Story, MessageId]:
@@ -114,3 +118,24 @@ def test_before_healing_or_end_nothing_is_known() -> None:
     unhealed: list[Event] = [*story.events, Ended(story.now)]
     assert_unknown(Promise.SAFE_DELIVERY, unhealed, "not yet by n2")
     assert_unknown(Promise.SAFE_DELIVERY, story.events, "no end")
+
+
+@pytest.mark.parametrize("steps", [(0, 2), (1, 1), (2, 0)], ids=["in the view", "in what ends it", "in the next view"])
+def test_where_views_are_not_shared_those_in_one_view_deliver_there_or_in_what_ends_it(steps: tuple[int, int]) -> None:
+    """n0 delivers a safe message in a view that n1 and n2 leave: so many steps before they deliver it, and after."""
+    story = Story(3, replace(ALL, shares_views=False))
+    story.change(0, 1, 2)
+    message = story.send(0, service=Service.SAFE)
+    changes = [story.transitional, story.regular]
+    for change in changes[: steps[0]]:
+        change(1, 2)
+    story.number(message, 0)
+    story.deliver(message, at=(0, 1, 2))
+    for change in changes[steps[0] :]:
+        change(1, 2)
+    story.crash(0)
+    if steps[1]:
+        assert judge(Promise.SAFE_DELIVERY, story.finished()).outcome is Outcome.VALID
+    else:
+        said = "a view that n1 was in, who delivers it in 20.n1"
+        assert_invalid(Promise.SAFE_DELIVERY, story.finished(), "message n0/0#1, view 16.n0", said)

@@ -162,7 +162,8 @@ def test_engines_are_listed_with_when_to_choose_which(call: Call) -> None:
         ("adaptive", True),
         ("gateways", True),
         ("sites", ENGINES["sites"].is_live),
-        *((name, False) for name in ("tree", "sequencer", "causal", "all-ack", "timestamps", "two-phase", "atop")),
+        ("tree", True),
+        *((name, False) for name in ("sequencer", "causal", "all-ack", "timestamps", "two-phase", "atop")),
     ]
     assert document["engines"][5]["services"] == ["reliable", "fifo", "causal", "agreed"]
 

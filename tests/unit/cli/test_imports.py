@@ -8,7 +8,7 @@ import sys
 UNNEEDED = (
     "ordercast.sim",
     "ordercast.checker",
-    *(f"ordercast.order.{e}.node" for e in ("gateways", "sites", "adaptive")),
+    *(f"ordercast.order.{e}.node" for e in ("gateways", "sites", "adaptive", "tree")),
 )
 
 

@@ -13,6 +13,7 @@ from ordercast.order.adaptive.node import AdaptiveNode
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.ring.node import RingNode
+from ordercast.order.tree.node import TreeNode
 
 PEERS = tuple(Peer(NodeId(n), name, f"10.0.0.{n}") for n, name in ((1, "alpha"), (2, "beta"), (3, "gamma")))
 
@@ -33,6 +34,7 @@ class FakeLane:
 class FakeSockets:
     data: FakeLane = field(default_factory=lambda: FakeLane("239.192.79.67 port 4700 on 10.0.0.1"))
     token: FakeLane = field(default_factory=lambda: FakeLane("10.0.0.1 port 4701"))
+    link: FakeLane | None = None
     segmentation: bool = True
     transport: Transport = Transport.MULTICAST
 
@@ -70,7 +72,7 @@ class FakeNode:
     @property
     def process(self) -> ProcessId:
         engine = self.engine
-        assert isinstance(engine, RingNode | GatewayNode | AdaptiveNode)
+        assert isinstance(engine, RingNode | GatewayNode | AdaptiveNode | TreeNode)
         return engine.process
 
     def clients_status(self) -> ClientsStatus:

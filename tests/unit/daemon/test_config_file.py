@@ -38,6 +38,7 @@ from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import LIVE
 from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.tree.config import TreeConfig
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "cluster.toml"
 NODE_A = '\n[nodes.a]\nid = 1\naddress = "10.0.0.1"\n'
@@ -94,6 +95,41 @@ def test_the_engine_is_chosen_at_the_top(file: Path) -> None:
 )
 def test_an_engine_that_daemons_cannot_run_is_refused(file: Path, value: str, why: str) -> None:
     assert problems(file, f'cluster = "shop"\nengine = {value}\n{NODE_A}') == [f"engine: {why}"]
+
+
+TREE = 'cluster = "shop"\nengine = "tree"\n'
+
+
+def test_the_tree_engine_has_a_table(file: Path) -> None:
+    table = '[tree]\nbuilder = "shallow"\nopen_gap = "5ms"\nchannel_window = "64KiB"\n'
+    config = loaded(file, 'engine = "tree"\n' + table + NODE_A + NODE_B, "a")
+    assert config.tree == TreeConfig(builder="shallow", open_gap_ns=5 * MILLISECOND, channel_window=64 << 10)
+    assert config.has_link_lane and not loaded(file, NODE_A).has_link_lane
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ('[tree]\nbuilder = "oak"\n', "[tree] builder must be one of auto, shallow, heuristic-1"),
+        ("[tree]\nentry_window = 1000\n", "[tree] entry_window must be at least channel_window (channel_window is"),
+        ('[tree]\nlink_patience = "200ms"\n', "[tree] link_patience must be more than the ring's pause, 250ms"),
+        ('[ring]\npause = "350ms"\n', "[tree] link_patience must be more than the ring's pause, 350ms"),
+        ('[tree]\nclose_patience = "260ms"\n', "[tree] close_patience must be at least link_patience (close_patience"),
+        ("[tree]\nopen_gap = 20\n", "tree.open_gap: 20 is not a duration: write a number and a unit in quotes"),
+        ('[tree]\nsource_window = "big"\n', "tree.source_window: "),
+        ("[tree]\nopen_gaps = 1\n", "tree.open_gaps is not a key: perhaps tree.open_gap is meant"),
+    ],
+)
+def test_what_is_wrong_with_the_tree_engine_is_said(file: Path, table: str, why: str) -> None:
+    (problem,) = problems(file, TREE + table + NODE_A)
+    assert problem.startswith(why)
+
+
+def test_a_link_port_is_nobody_elses_port(file: Path) -> None:
+    nodes = '[nodes.a]\nid = 1\naddress = "10.0.0.1"\n[nodes.b]\nid = 2\naddress = "10.0.0.1"\ntoken_port = 4829\n'
+    (problem,) = problems(file, TREE + nodes)
+    assert problem.endswith("(its link port, 128 above) too: give one of them another port")
+    assert loaded(file, nodes, "a").engine == "ring"
 
 
 ADAPTIVE = 'cluster = "shop"\nengine = "adaptive"\n'

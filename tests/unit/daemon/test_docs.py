@@ -36,7 +36,7 @@ def expected() -> list[tuple[str, str]]:
     for table, defaults in (("network", NetworkConfig()), ("trace", TraceConfig())):
         rows += [(f"{table}.{key.name}", shown(getattr(defaults, key.field))) for key in TABLES[table]]
         if table == "network":
-            rows += [("redundancy.…", ""), ("ring.…", ""), ("adaptive.…", "")]
+            rows += [("redundancy.…", ""), ("ring.…", ""), ("adaptive.…", ""), ("tree.…", "")]
     rows += [("status.address", shown(StatusConfig().address)), ("status.port", shown(STATUS_PORT))]
     rows.append(("status.hosts", shown(list(StatusConfig().hosts))))
     clients = {"folder": '"/run/ordercast"', "mode": '"0600"', "port": "0", "queue_size_max": "0", "memory_max": "0"}

@@ -33,5 +33,6 @@ def test_the_numbers_of_reasons_travel_and_never_change() -> None:
         "SITE_HEARD": 17,
         "SITE_LOST": 18,
         "SITE_RING_CHANGED": 19,
+        "SITE_STUCK": 20,
         "ATTEMPT_LOST": 21,
     }

@@ -50,6 +50,7 @@ from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites.promised import ENGINE as WIDE
+from ordercast.order.tree.config import TreeConfig
 
 STATUS_PORT = 4790
 FILE_SIZE_MAX = 1 << 20
@@ -147,6 +148,7 @@ def read_cluster(path: Path) -> ClusterFile:
         ring=RingConfig(cluster=cluster, **values["ring"]),
         adaptive=_adaptive(values["adaptive"], peers, problems),
         gateways=GatewaysConfig(**values["gateways"]),
+        tree=TreeConfig(**values["tree"]),
         network=networks[0],
         more_networks=networks[1:],
         redundancy=redundancy(document, values["redundancy"], problems),

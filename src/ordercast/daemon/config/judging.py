@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 from ordercast.daemon.config.keys import ENGINE_TABLES
 from ordercast.daemon.config.networks import redundancy_problems
-from ordercast.daemon.config.node import NetworkConfig, NodeConfig, Peer, Transport
+from ordercast.daemon.config.node import LINK_OFFSET, NetworkConfig, NodeConfig, Peer, Transport
 from ordercast.daemon.config.rules_text import in_the_words_of_the_file
 from ordercast.model.errors import UsageError
 from ordercast.order.adaptive.config import AdaptiveConfig
@@ -16,6 +16,7 @@ from ordercast.order.ring.config import RingConfig
 
 HEADERS = {4: 28, 6: 48}  # of IP and UDP
 ADAPTIVE = "adaptive"  # whose reach must suit the members
+TREE = "tree"  # whose links must not fail before a pause of a member is over
 SMALLEST_PACKET = 159  # `RingConfig.validate` refuses smaller ones
 
 
@@ -57,13 +58,15 @@ def _twin_links(peers: Iterable[Peer]) -> Iterator[str]:
 def _twin_ports(config: NodeConfig, ports: dict[tuple[str, int], str]) -> Iterator[str]:
     for peer in config.peers:
         where = f"nodes.{peer.name}"
-        used = {"token_port": peer.token_port}
+        used = {f"{where}.token_port": peer.token_port}
         if config.network.transport is Transport.UNICAST:
-            used["data_port"] = peer.data_port
+            used[f"{where}.data_port"] = peer.data_port
+        if config.has_link_lane:
+            used[f"{where}.token_port (its link port, {LINK_OFFSET} above)"] = peer.link_port
         for key, port in used.items():
-            owner = ports.setdefault((peer.address, port), f"{where}.{key}")
-            if owner != f"{where}.{key}":
-                yield f"{where}.{key}: {peer.address} port {port} is {owner} too: give one of them another port"
+            owner = ports.setdefault((peer.address, port), key)
+            if owner != key:
+                yield f"{key}: {peer.address} port {port} is {owner} too: give one of them another port"
 
 
 def _mixed_versions(peers: Sequence[Peer]) -> Iterator[str]:
@@ -83,6 +86,8 @@ def problems_of(config: NodeConfig, members: int) -> list[str]:
         problems += [f"gateways.{problem}" for problem in str(error).split("; ")]
     if config.engine in ENGINE_TABLES and config.has_sites:
         problems += _problems_of_table(config.domain_table, config.sites, config.sites.validate)
+    pause_ns = config.ring.pause_ns if config.engine == TREE else 0
+    problems += _problems_of_table(TREE, config.tree, lambda: config.tree.validate_beside(pause_ns))
     return problems
 
 

@@ -205,10 +205,13 @@ _READERS: Mapping[object, Callable[[Any], Any]] = {
 }
 
 
+IN_BYTES = ("channel_window", "entry_window", "source_window")  # other windows are packets, or sums of messages
+
+
 def _ring_key(name: str, kind: object) -> Key:
     if name.endswith("_ns"):
         return Key(name.removesuffix("_ns"), name, read_duration)
-    if name.endswith("_size_max"):
+    if name.endswith("_size_max") or name in IN_BYTES:
         return Key(name, name, read_size)
     return Key(name, name, _READERS.get(kind, read_integer))
 
@@ -289,6 +292,8 @@ NODE_ON_SITES = (
 LINK = (
     Key("between", "between", read_ends),
     Key("protocol", "protocol", partial(read_choice, choices=LinkProtocol)),
+    Key("cost", "cost_ns", read_duration),
+    Key("cost_back", "cost_back_ns", read_duration),
 )
 LINK_LOSS = Key("link_loss", "link_loss_ns", read_duration)  # of all links, in the table of the engine
 RING_ID = Key("id", "number", partial(read_integer, low=1, high=DOMAIN_MAX))

@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ordercast.groups.names import MEMBERSHIPS_MAX
+from ordercast.model.effects import Endpoint
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import SECOND, NodeId
+from ordercast.model.ids import MILLISECOND, SECOND, NodeId
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import DEFAULT, ENGINES
 from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.setup import FarNode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sizes import Sizes
+from ordercast.order.tree.config import TreeConfig
 from ordercast.session.outbound import HOLD_MAX_NS
 from ordercast.session.quota import ALL_MEMBERSHIPS_MAX
 
@@ -70,6 +73,13 @@ class SiteLink:
     one: str
     other: str
     protocol: LinkProtocol = LinkProtocol.UDP
+    cost_ns: int = 0  # from the first to the second; 0: as measured
+    cost_back_ns: int = 0  # and back; 0: the same
+
+    def cost_from(self, site: str) -> int:
+        """Return what it costs from one of the two to the other, in whole milliseconds; 0: as measured."""
+        cost = self.cost_ns if site == self.one else self.cost_back_ns or self.cost_ns
+        return -(-cost // MILLISECOND)
 
     def beyond(self, site: str) -> str | None:
         """Return the site at the other end; None when this one is at neither."""
@@ -183,6 +193,7 @@ class NodeConfig:
     gateways: GatewaysConfig = field(default_factory=GatewaysConfig)  # how such a network works
     sites: SitesConfig = field(default_factory=SitesConfig)  # how several sites work
     site_links: tuple[SiteLink, ...] = ()  # which sites are joined; their names are in `rings`
+    tree: TreeConfig = field(default_factory=TreeConfig)  # for the engine of this name
 
     @property
     def sizes(self) -> Sizes:
@@ -257,6 +268,12 @@ class NodeConfig:
         return bool(self.rings) and ENGINES[self.engine].has_sites
 
     @property
+    def has_link_lane(self) -> bool:
+        """Nodes speak to each other on links, on a port of its own beside those for tokens and data."""
+        entry = ENGINES[self.engine]
+        return entry.has_links and not entry.has_sites
+
+    @property
     def domain_table(self) -> str:
         """What the file calls its rings."""
         return "sites" if self.has_sites else "rings"
@@ -268,6 +285,19 @@ class NodeConfig:
         (mine,) = self.me().rings
         reached = {link.beyond(mine): link.protocol for link in self.site_links}
         return tuple((peer, reached[peer.rings[0]]) for peer in self.peers if peer.rings[0] in reached)
+
+    def far_nodes(self) -> tuple[FarNode, ...]:
+        """Return the same for the engine."""
+        if not self.has_sites:
+            return ()
+        (mine,) = self.me().rings
+        costs = {link.beyond(mine): link.cost_from(mine) for link in self.site_links}
+        numbers = {domain.name: domain.number for domain in self.rings}
+        return tuple(
+            FarNode(peer.node, Endpoint(*peer.wide_place[:2]), numbers[site], costs[site], peer.name)
+            for peer, _ in self.beyond()
+            for site in peer.rings
+        )
 
     def on_ring(self, ring: RingDomain) -> NodeConfig:
         return replace(self, network=ring.network, more_networks=ring.more_networks, peers=ring.peers, rings=())

@@ -13,6 +13,7 @@ from ordercast.daemon.status.parts import LaneStatus, NetworkStatus, Status
 from ordercast.daemon.status.rings_section import RingsSection, TokenStatus
 from ordercast.daemon.status.sites_section import SiteLinkStatus, SitesSection
 from ordercast.daemon.status.slots_section import SlotsSection
+from ordercast.daemon.status.tree_section import TreeSection
 from ordercast.model.ids import SECOND
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -43,7 +44,7 @@ def _tokens(value: Callable[[TokenStatus], float]) -> Callable[[Status], Samples
         section = status.section
         if isinstance(section, RingsSection):
             return [({"ring": own.ring}, value(own.token)) for own in section.attachments]
-        if isinstance(section, SitesSection):
+        if isinstance(section, SitesSection | TreeSection):
             return [({}, value(section.token))]
         return [({}, value(section))] if isinstance(section, TokenStatus) else []
 
@@ -79,6 +80,18 @@ def _sites(value: Callable[[SitesSection], Samples | float]) -> Callable[[Status
 
     def samples(status: Status) -> Samples:
         if not isinstance(status.section, SitesSection):
+            return []
+        found = value(status.section)
+        return [({}, found)] if isinstance(found, int | float) else found
+
+    return samples
+
+
+def _tree(value: Callable[[TreeSection], Samples | float]) -> Callable[[Status], Samples]:
+    """Return samples of the tree engine; of others none."""
+
+    def samples(status: Status) -> Samples:
+        if not isinstance(status.section, TreeSection):
             return []
         found = value(status.section)
         return [({}, found)] if isinstance(found, int | float) else found
@@ -303,6 +316,35 @@ METRICS = (
     ),
     Metric("sites_link_loss_ratio", "Part of the packets asked for again", _site_links(lambda link: link.loss)),
     Metric("sites_link_queue_bytes", "What waits to be sent on a link", _site_links(lambda link: link.queue_size)),
+    Metric("tree_trees", "Trees of the forest", _tree(lambda s: s.trees)),
+    Metric("tree_openings", "Number of the opening that is in effect here", _tree(lambda s: s.opened)),
+    Metric("tree_depth", "Edges above this node", _tree(lambda s: s.depth)),
+    Metric("tree_children", "Children of this node", _tree(lambda s: len(s.children))),
+    Metric("tree_links", "Links of this node that are in use", _tree(lambda s: s.links)),
+    Metric("tree_entries", "Groups whose messages enter here", _tree(lambda s: s.entries_count)),
+    Metric(
+        "tree_entry_messages_per_second",
+        "Messages to a group that enters here, as senders told last; of the busiest",
+        _tree(lambda s: [({"group": entry.group}, entry.rate) for entry in s.entries if entry.rate]),
+    ),
+    Metric("tree_waiting", "Messages of this node that were not sent yet", _tree(lambda s: s.waiting)),
+    Metric("tree_unstable", "Cargoes of this node, not known to be everywhere", _tree(lambda s: s.unstable)),
+    Metric("tree_held_blocks", "Kept here for others", _tree(lambda s: s.held)),
+    Metric("tree_behind", "Nodes for whose applications their groups wait", _tree(lambda s: len(s.behind))),
+    Metric("tree_broken_edges", "Links that failed and are not used", _tree(lambda s: len(s.broken))),
+    Metric("tree_pauses_total", "Times that this node was between two trees", _tree(lambda s: s.pauses)),
+    Metric(
+        "tree_pause_seconds",
+        "How long this node was between two trees, of its last times",
+        _tree(
+            lambda s: [
+                ({"quantile": "0.5"}, s.pause_median_ns / SECOND),
+                ({"quantile": "0.99"}, s.pause_p99_ns / SECOND),
+            ]
+        ),
+    ),
+    Metric("tree_reconciled_total", "Times that all trees ended at once", _tree(lambda s: s.reconciled)),
+    Metric("tree_refused_total", "Cargoes that came to their entry too late", _tree(lambda s: s.refused)),
     Metric("segmentation", "1 when a system call carries many packets", lambda s: s.sockets.segmentation),
 )
 PREFIX = "ordercast_"

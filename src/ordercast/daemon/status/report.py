@@ -67,6 +67,8 @@ class ObservedSockets(Protocol):
     @property
     def token(self) -> ObservedLane: ...
     @property
+    def link(self) -> ObservedLane | None: ...
+    @property
     def segmentation(self) -> bool: ...
     @property
     def transport(self) -> Transport: ...
@@ -194,7 +196,7 @@ def _totals(node: ObservedNode) -> Totals:
     counters, stats, lanes = (
         node.counters,
         node.engine.stats,
-        [lane for network in node.networks for lane in (network.data, network.token)],
+        [lane for network in node.networks for _, lane in _lanes(network)],
     )
     return Totals(
         counters.messages_submitted,
@@ -241,6 +243,11 @@ def id_text(id: ConfigurationId, node: ObservedNode) -> str:
     return f"{id.seq}.{node.name_of(id.representative)}" if text is None else text(id)
 
 
+def _lanes(network: ObservedSockets) -> tuple[tuple[str, ObservedLane], ...]:
+    lanes = ("token", network.token), ("data", network.data)
+    return lanes if network.link is None else (*lanes, ("link", network.link))
+
+
 def _lane(name: str, lane: ObservedLane) -> LaneStatus:
     sizes = lane.receive_buffer_size, lane.send_buffer_size
     return LaneStatus(name, lane.where, *sizes, lane.kernel_drops(), replace(lane.counters))
@@ -252,7 +259,7 @@ def _sockets(node: ObservedNode) -> SocketsStatus:
     lanes = tuple(
         _lane(f"{name} on {place}" if place else name, lane)
         for place, network in zip(node.config.places, node.networks, strict=True)
-        for name, lane in (("token", network.token), ("data", network.data))
+        for name, lane in _lanes(network)
     )
     return SocketsStatus(sockets.transport.value, sockets.segmentation, asked, lanes + far)
 

@@ -12,6 +12,7 @@ from typing import Any
 from ordercast.daemon.status.rings_section import RingsSection, SectionSource, TokenStatus, rings_section
 from ordercast.daemon.status.sites_section import SitesSection, sites_section
 from ordercast.daemon.status.slots_section import SlotsSection, slots_section
+from ordercast.daemon.status.tree_section import TreeSection, tree_section
 from ordercast.order.membership.stats import RingStats
 
 
@@ -39,10 +40,11 @@ def _ring(node: SectionSource) -> RingSection:
     return RingSection.of(stats, node.config.ring, node.now())
 
 
-Section = RingSection | RingsSection | SlotsSection | SitesSection
+Section = RingSection | RingsSection | SlotsSection | SitesSection | TreeSection
 SECTIONS: Mapping[str, Callable[[SectionSource], Section]] = {
     "ring": _ring,
     "gateways": rings_section,
     "adaptive": slots_section,
     "sites": sites_section,
+    "tree": tree_section,
 }

@@ -157,11 +157,6 @@ def distribution_fields(packet: bytes) -> DistributionFields:
     return number, base, block, ahead, weights, keeper
 
 
-def distribution_from(packet: bytes) -> Distribution:
-    """Return the distribution that a packet with CONTROL announces."""
-    return Distribution(*distribution_fields(packet))
-
-
 def encode_mark(heading: Heading, me: ProcessId, mark: Mark) -> bytes:
     """Return the mark as this process transmits it; `heading` is that of marks."""
     bits = BEHIND * mark.is_behind | ECHOES * (mark.echo is not None)

@@ -50,12 +50,12 @@ class AlikeBodies(Sequence[bytes]):
 
     __slots__ = ("_count", "_places", "head", "size")
 
-    def __init__(self, head: bytes, size: int, places: Sequence[BodiesAt]) -> None:
-        """`head` begins every body, `size` is that of a body."""
+    def __init__(self, head: bytes, size: int, places: Sequence[BodiesAt], count: int) -> None:
+        """`head` begins every body, `size` is that of a body, `count` how many there are in all places."""
         self.head = head
         self.size = size
         self._places = places
-        self._count = places[0].packets if len(places) == 1 else sum(place.packets for place in places)
+        self._count = count
 
     def __len__(self) -> int:
         return self._count
@@ -73,7 +73,7 @@ class AlikeBodies(Sequence[bytes]):
             return self.head + self._payloads_at(found)[0]
         if not places:
             return ()
-        return AlikeBodies(self.head, self.size, list(self._between(places[0], places[-1] + 1)))
+        return AlikeBodies(self.head, self.size, list(self._between(places[0], places[-1] + 1)), len(places))
 
     def _between(self, start: int, stop: int) -> Iterator[BodiesAt]:
         for place in self._places:
@@ -128,7 +128,7 @@ def bodies_from(head: bytes, data: bytes, at: int, count: int) -> AlikeBodies:
     size = sum(DESCRIPTORS[each].unpack_from(head, BODY_HEAD)[each:])
     if head[start - each :].translate(None, SERVICES) or len(data) - at != size * count:
         raise WireError("bodies that their head does not fit")
-    return AlikeBodies(head, start + size, (BodiesAt(data, at, size, count),))
+    return AlikeBodies(head, start + size, (BodiesAt(data, at, size, count),), count)
 
 
 @lru_cache(maxsize=128)

@@ -95,7 +95,10 @@ class Coverage:
     def _state(
         self, ring: ConfigurationId, by: ProcessId, half: Processes | None, column: Column, stamp: Stamp
     ) -> bool:
-        row = self._rows[ring].setdefault((by, half), {})
+        rows = self._rows[ring]
+        row = rows.get((by, half))
+        if row is None:
+            row = rows[by, half] = {}
         if not _raise(row, column, stamp):
             return False
         if half is None:

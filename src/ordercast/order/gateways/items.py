@@ -89,7 +89,7 @@ class Stretch:
     ring: ConfigurationId  # the logical ring on which they were numbered
     tick: int
     originator: ProcessId
-    seqs: tuple[int, ...]  # rising; between them the ring carried other things
+    seqs: Sequence[int]  # rising; between them the ring carried other things; a range, as read from a ring in a row
     bodies: Sequence[bytes]
     is_safe: bool = False  # a message in them asks for safe delivery in the network
     mask: int = EVERYTHING  # buckets of the groups that want one of them

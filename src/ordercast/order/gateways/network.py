@@ -224,7 +224,8 @@ class RingNetwork:
             stretch = replace(stretch, ring=ring.id)
         half = None if companions is None else companions & ring.members
         self.forwarding.accept(stretch, NO_STAMP, domain, half)
-        self._count(ring.id, stretch, half, companions is None)
+        stamp = (stretch.tick, ring.tag, stretch.seqs[-1])
+        self.coverage.count(ring.id, Column(ring.id, half), stamp, companions is None)
 
     def _take_heard(self, domain: int, heard: Heard, companions: Processes | None) -> None:
         item, _, half = heard.carried

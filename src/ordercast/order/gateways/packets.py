@@ -121,7 +121,7 @@ def body_of(run: PacketRun, seq: int) -> bytes:
 
 def bodies_of(runs: Sequence[PacketRun]) -> Sequence[bytes]:
     """Return the packets of runs that are alike without what belongs to their ring."""
-    run = runs[0]
+    run, last = runs[0], runs[-1]
     data, at = run.data, run.at
     if is_in_parts(run):
         return tuple(body_of(run, seq) for seq in range(run.seq, run.seq + run.count))
@@ -132,7 +132,7 @@ def bodies_of(runs: Sequence[PacketRun]) -> Sequence[bytes]:
         BodiesAt(one.data, one.at + skipped, one.size, one.count, one.parcel[4] if one.parcel is not None else ())
         for one in runs
     ]
-    return AlikeBodies(head, BODY_HEAD + at + run.size - begin, places)
+    return AlikeBodies(head, BODY_HEAD + at + run.size - begin, places, last.seq + last.count - run.seq)
 
 
 def together(runs: Iterable[PacketRun]) -> Iterator[list[PacketRun]]:
@@ -222,17 +222,17 @@ def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[bytes]]:
 
 def native_stretch(runs: Sequence[PacketRun], logical: ConfigurationId) -> Stretch:
     """Return the packets of runs that are alike, natives of this logical ring."""
-    run = runs[0]
-    block = block_from(run.block(run.seq))
-    assert block.origin is None, "who carries a packet is not its source"
-    seqs, is_safe = tuple(range(run.seq, runs[-1].last + 1)), _asks_for_safe(run)
-    return Stretch(logical, run.timestamp(run.seq), run.originator, seqs, bodies_of(runs), is_safe, block.mask)
+    run, last = runs[0], runs[-1]
+    origin, mask = block_from(run.block(run.seq))
+    assert origin is None, "who carries a packet is not its source"
+    seqs = range(run.seq, last.seq + last.count)
+    return Stretch(logical, run.timestamp(run.seq), run.originator, seqs, bodies_of(runs), _asks_for_safe(run), mask)
 
 
 def interest_stretch(run: PacketRun, seq: int, logical: ConfigurationId, interest: InterestItem) -> Stretch:
     """Return the native packet that tells what its originator wants; `seq` has been read from it."""
-    bodies = (body_of(run, seq),)
-    return Stretch(logical, run.timestamp(seq), run.originator, (seq,), bodies, _asks_for_safe(run), interest=interest)
+    seqs, bodies, is_safe = range(seq, seq + 1), (body_of(run, seq),), _asks_for_safe(run)
+    return Stretch(logical, run.timestamp(seq), run.originator, seqs, bodies, is_safe, interest=interest)
 
 
 def carried_stretches(runs: Sequence[PacketRun], names: RingNames) -> list[Stretch]:
@@ -249,15 +249,17 @@ def carried_stretches(runs: Sequence[PacketRun], names: RingNames) -> list[Stret
     seqs = _numbers_in(run)
     if len(runs) > 1:
         seqs = tuple(chain(seqs, *map(_numbers_in, runs[1:])))
-    cuts = [0, len(seqs)]
-    if seqs[-1] > NUMBER_MAX or seqs != tuple(range(seqs[0], seqs[0] + len(seqs))):
-        cuts[1:1] = [at for at in range(1, len(seqs)) if seqs[at] <= seqs[at - 1] or seqs[at] > NUMBER_MAX]
     is_safe, bodies = _asks_for_safe(run), bodies_of(runs)
-    found = [
-        Stretch(ring, origin.tick, originator, seqs[start:end], bodies[start:end], is_safe, mask)
-        for start, end in pairwise(cuts)
-        if seqs[start] <= NUMBER_MAX
-    ]
+    row = range(seqs[0], seqs[0] + len(seqs))
+    if seqs == tuple(row) and seqs[-1] <= NUMBER_MAX:
+        found = [Stretch(ring, origin.tick, originator, row, bodies, is_safe, mask)]
+    else:
+        cuts = [at for at in range(1, len(seqs)) if seqs[at] <= seqs[at - 1] or seqs[at] > NUMBER_MAX]
+        found = [
+            Stretch(ring, origin.tick, originator, seqs[start:end], bodies[start:end], is_safe, mask)
+            for start, end in pairwise([0, *cuts, len(seqs)])
+            if seqs[start] <= NUMBER_MAX
+        ]
     return [_told(one) for one in found] if is_control(run) else found
 
 

@@ -56,23 +56,26 @@ class RingReading:
         """Return what these packets have, in order; natives as those of a logical ring, if it is known."""
         for alike in together(runs):
             run = alike[0]
-            for pieces in _singles(run) if is_control(run) and not is_in_parts(run) else [alike]:
+            is_item = is_control(run)
+            for pieces in _singles(run) if is_item and not is_in_parts(run) else (alike,):
                 try:
-                    found = self._read(pieces, names, logical or self._ring)
+                    found = self._read(pieces, names, logical or self._ring, is_item)
                 except WireError as error:
                     self.dropped.append(str(error))
                     continue
                 yield from found
 
-    def _read(self, runs: Sequence[PacketRun], names: RingNames, logical: ConfigurationId) -> list[RingEntry]:
+    def _read(
+        self, runs: Sequence[PacketRun], names: RingNames, logical: ConfigurationId, is_item: bool
+    ) -> Sequence[RingEntry]:
         run = runs[0]
         if is_carried(run):
             return self._carried(runs, names)
-        if not is_control(run):
-            return [native_stretch(runs, logical)]
+        if not is_item:
+            return (native_stretch(runs, logical),)
         if is_in_parts(run):
             return self._large_items(run)
-        return [self._item(run, run.seq, control_in(run), logical)]
+        return (self._item(run, run.seq, control_in(run), logical),)
 
     def _carried(self, runs: Sequence[PacketRun], names: RingNames) -> list[RingEntry]:
         """Return the packets that a gateway carries; of a ring that is not known here, only that something came."""

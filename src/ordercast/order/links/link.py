@@ -52,6 +52,8 @@ from ordercast.order.links.round_trip import RoundTrip
 from ordercast.order.links.sender import LinkSender
 from ordercast.wire.head import kind_of, transmitter_of
 
+STALL_TRIPS = 4  # round trips that are added to the time in which a link must move
+
 
 class LinkFailure(Enum):
     """Why a link is at an end, in words for people."""
@@ -62,7 +64,6 @@ class LinkFailure(Enum):
     STALLED = "nothing moved while there was something to send"
     CONTRADICTION = "the other side contradicted itself"
     REPLACED = "the other side began anew"
-    RESET = "the connection was reset or timed out"
 
 
 class Tags(NamedTuple):
@@ -248,6 +249,7 @@ class Link:
         stall = self._config.stall_ns
         if not stall:
             return NEVER
+        stall += STALL_TRIPS * self.path.smooth  # a path that is busy is not one that has failed
         sending = self.sender.moved_at + stall if self.sender.kept else NEVER
         receiving = self.receiver.moved_at + stall if self.receiver.missing else NEVER
         return Instant(min(sending, receiving))

@@ -70,7 +70,8 @@ class Fixed:
 
 class Fair:
     """A window that grows by a packet per round trip, twice as fast until the first loss, and is halved by a loss, once
-    for all packets that were under way then."""
+    for all packets that were under way then. Who sends so little that the window never kept a packet back may go on
+    sending as much as anybody who begins."""
 
     def __init__(self, window: int, packet_size: int) -> None:
         self._window_max = window
@@ -80,6 +81,7 @@ class Fair:
         self._halved_at = -1
         self._round_trip = 0  # smooth; 0: unknown
         self._is_full = False  # the window was what kept packets back, since the last acknowledgement
+        self._was_full = False  # likewise, since it was halved
         self._bucket = Bucket(SECOND, BURST)
 
     @property
@@ -95,7 +97,8 @@ class Fair:
 
     def has_room(self, under_way: int) -> bool:
         has_room = under_way < self._window
-        self._is_full = self._is_full or not has_room
+        if not has_room:
+            self._is_full = self._was_full = True
         return has_room
 
     def ready_at(self, size: int, now: Instant) -> Instant:
@@ -115,8 +118,9 @@ class Fair:
 
     def lost(self, sent_at: Instant, now: Instant) -> None:
         if sent_at > self._halved_at:
-            self._window = self._doubles_below = max(self._window / 2, float(LEAST_WINDOW))
-            self._halved_at = now
+            least = LEAST_WINDOW if self._was_full else min(self._window, FIRST_WINDOW)
+            self._window = self._doubles_below = max(self._window / 2, float(least))
+            self._halved_at, self._was_full = now, False
 
 
 def regulator_from(text: str, config: LinkConfig) -> Regulator:

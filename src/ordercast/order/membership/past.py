@@ -89,6 +89,11 @@ class Parts:
     freezes_at_entry: bool = False  # what is written on a Commit token stands: nothing old is taken or delivered then
 
     @property
+    def is_enclosed(self) -> bool:
+        """Tell whether the ring is a layer of another engine, which waits for what its token says."""
+        return self.settles or self.is_stamped or self.attached is not None
+
+    @property
     def setting_digests(self) -> tuple[int, ...]:
         return tuple(self.settings.values())
 

@@ -101,12 +101,14 @@ class Delivery:
 
     def _stamps(self, parcel: Parcel) -> list[int]:
         """Return the timestamp of each packet of a parcel; of the last one only, if it is a message in parts."""
-        seq, payloads, each = parcel[0], parcel[4], parcel[5]
-        stamps = []
-        for at in range(seq, seq + len(payloads) // each):
+        at, payloads, each = parcel[0], parcel[4], parcel[5]
+        last, stamps = at + len(payloads) // each - 1, list[int]()
+        while at <= last:
             run = self.ring.store.get(Seq(at))
             assert run is not None, "what is being delivered is not discarded yet"
-            stamps.append(run.timestamp(at))
+            end = min(last, run.last)
+            stamps += run.timestamps(at, end)
+            at = end + 1
         return stamps
 
     def finish(self, plan: RecoveryPlan, ring: Ring, reason: ChangeReason, effects: list[Effect]) -> None:

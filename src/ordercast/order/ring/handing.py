@@ -17,7 +17,7 @@ from ordercast.order.membership.configurations import regular_configuration, tra
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
 from ordercast.order.ring.delivery import Delivery
-from ordercast.wire.header import RECOVERED
+from ordercast.wire.header import FLAGS_AT, RECOVERED
 from ordercast.wire.run import PacketRun
 
 
@@ -29,18 +29,21 @@ class HandingUp(Delivery):
 
     def deliver(self, safe: Seq, effects: list[Effect]) -> None:
         """Hand up what all members have, whatever its messages ask for."""
-        store = self.ring.store
+        store, at = self.ring.store, self.delivered
         through = min(safe, store.aru)
-        if through <= self.delivered:
+        if through <= at:
             return
+        base, slots = store.base, store.slots
         runs: list[PacketRun] = []
-        while self.delivered < through:
-            run = store.get(Seq(self.delivered + 1))
+        while at < through:
+            run = slots[at - base]
             assert run is not None
-            end = Seq(min(run.last, through))
-            if not run.flags & RECOVERED:
-                runs.append(run.piece(self.delivered + 1, end))
-            self.delivered = end
+            last = run.seq + run.count - 1
+            end = last if last <= through else through
+            if not run.data[run.at + FLAGS_AT] & RECOVERED:
+                runs.append(run if end - at == run.count else run.piece(at + 1, end))
+            at = Seq(end)
+        self.delivered = at
         if runs:
             self.clock.hear(runs[-1].timestamp(runs[-1].last))
             effects.append(RingPackets(self.view, self.ring.id, [], runs=runs))

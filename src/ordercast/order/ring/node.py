@@ -17,6 +17,7 @@ from ordercast.order.membership.frame import Frame
 from ordercast.order.membership.past import Parts
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import moves
+from ordercast.order.outbox import Outbox
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.handing import HandingUp
@@ -175,7 +176,7 @@ def parts_of(
     exchange = TokenExchange()
     parts = Parts(past_of, Operational.begin, Operational.enter, exchange, why_stalled, settles, is_stamped)
     if attached is None:
-        return parts
+        return replace(parts, outbox_of=_lone_outbox) if is_stamped else parts
     clock = attached.clock
     return replace(
         parts,
@@ -185,6 +186,11 @@ def parts_of(
         attached=attached,
         freezes_at_entry=True,
     )
+
+
+def _lone_outbox(config: RingConfig) -> Outbox:
+    """Return an outbox that gives each message a packet of its own: its stamp names it."""
+    return Outbox(config.body_size_max, each_max=1)
 
 
 def with_share(config: RingConfig, share: float) -> RingConfig:

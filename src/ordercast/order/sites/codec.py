@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -15,9 +16,11 @@ from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.config import FRAGMENTS_MAX
 from ordercast.order.sites.frames import (
     BehindFrame,
+    Contradiction,
     DataEntry,
     Had,
     ProposeFrame,
+    QueueFrame,
     ReachRecord,
     ReadyFrame,
     RecordLink,
@@ -30,6 +33,7 @@ from ordercast.order.sites.frames import (
     VectorFrame,
     WideFrame,
 )
+from ordercast.order.sites.interest import DESTINATIONS_MAX
 from ordercast.order.sites.units import decode_body, encode_body
 from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal
 from ordercast.wire.codec import NUMBER_MAX
@@ -37,23 +41,25 @@ from ordercast.wire.reader import ByteReader
 
 STAMP_MAX = (1 << 62) - 1
 _ID = struct.Struct(">QQ")
-_UNIT = struct.Struct(">8sBHQQQ")
-_UPDATE = struct.Struct(">8sBQQQB")
+_UNIT = struct.Struct(">8sBHQQQQ")
+_UPDATE = struct.Struct(">8sBQQQBH")
+_QUEUE = struct.Struct(">H")
 _FRAGMENT = struct.Struct(">QQHH")
 _RECORD = struct.Struct(">QQQQB")
 _LINK = struct.Struct(">QLQQ")
 _EDGE = struct.Struct(">BBLLQQ")
 _PROPOSAL = struct.Struct(">QQBBH")
 _SPREAD = struct.Struct(">QQBQ")
-_STATE = struct.Struct(">QQQQQQBQQHB")
-_STREAM = struct.Struct(">QL")
+_STATE = struct.Struct(">QQQQQQBQQBHB")
+_STREAM = struct.Struct(">QLL")
 _READY = struct.Struct(">QQQ")
-_RECOVERED = struct.Struct(">QQ8sBQQ")
+_RECOVERED = struct.Struct(">QQ8sBQQQ")
 _ROUTES = struct.Struct(">8sQH")
 _VECTOR = struct.Struct(">8sQB")
 _HAD = struct.Struct(">BQL")
 _VIEW = struct.Struct(">8s")
 UNIT_HEAD_SIZE = 1 + _UNIT.size
+UNITS_REMEMBERED = 1024
 
 
 def encode(frame: WideFrame) -> bytes:
@@ -64,6 +70,16 @@ def encode(frame: WideFrame) -> bytes:
 
 def decode(data: bytes) -> WideFrame:
     """Return the frame that these bytes are."""
+    return _unit_from(data) if data[:1] == _UNIT_TYPE else _decode(data)
+
+
+@lru_cache(maxsize=UNITS_REMEMBERED)
+def _unit_from(data: bytes) -> WideFrame:
+    """Decode a unit. A representative meets each twice: when a link brings it, and on its tape."""
+    return _decode(data)
+
+
+def _decode(data: bytes) -> WideFrame:
     reader = ByteReader(data, 0, "the frame")
     decoder = _DECODERS.get(reader.byte())
     if decoder is None:
@@ -95,22 +111,26 @@ def _rank(rank: int) -> int:
 
 
 def _encode_data(frame: DataEntry) -> bytes:
-    return frame.view + encode_body(frame.body)
+    count = len(frame.destinations)
+    return b"".join((frame.view, struct.pack(f">B{count}L", count, *frame.destinations), encode_body(frame.body)))
 
 
 def _decode_data(reader: ByteReader) -> DataEntry:
-    return DataEntry(reader.take(8), decode_body(reader.rest()))
+    view, count = reader.take(8), reader.byte()
+    if count > DESTINATIONS_MAX:
+        raise WireError(f"{count} destinations, the limit is {DESTINATIONS_MAX}")
+    return DataEntry(view, reader.numbers(count, "L"), decode_body(reader.rest()))
 
 
 def _encode_unit(frame: UnitFrame) -> bytes:
-    return _UNIT.pack(*frame[:6]) + encode_body(frame.body)
+    return _UNIT.pack(*frame[:7]) + encode_body(frame.body)
 
 
 def _decode_unit(reader: ByteReader) -> UnitFrame:
-    view, rank, place, stamp, previous, aru = reader.unpack(_UNIT)
+    view, rank, place, stamp, previous, aru, needs = reader.unpack(_UNIT)
     if previous >= _stamp(stamp):
-        raise WireError("a unit that follows a later one")
-    return UnitFrame(view, _rank(rank), place, stamp, previous, _stamp(aru), decode_body(reader.rest()))
+        raise Contradiction("a unit that follows a later one")
+    return UnitFrame(view, _rank(rank), place, stamp, previous, _stamp(aru), needs, decode_body(reader.rest()))
 
 
 def _encode_update(frame: UpdateFrame) -> bytes:
@@ -118,10 +138,10 @@ def _encode_update(frame: UpdateFrame) -> bytes:
 
 
 def _decode_update(reader: ByteReader) -> UpdateFrame:
-    view, rank, through, line, aru, behind = reader.unpack(_UPDATE)
+    view, rank, through, line, aru, behind, queue = reader.unpack(_UPDATE)
     if through >= _stamp(line) or behind > 1:
         raise WireError("a promise below its last unit")
-    return UpdateFrame(view, _rank(rank), through, line, _stamp(aru), bool(behind))
+    return UpdateFrame(view, _rank(rank), through, line, _stamp(aru), bool(behind), queue)
 
 
 # Who is there
@@ -236,31 +256,39 @@ def _decode_spread(reader: ByteReader) -> SpreadFrame:
 
 
 def _encode_state(frame: StateFrame) -> bytes:
-    numbers = frame.process, *frame.view, frame.place[0], frame.place[1], frame.clock, frame.seq
+    numbers = frame.process, *frame.view, frame.place[0], frame.place[1], frame.clock, frame.seq, frame.rank
     head = _STATE.pack(*frame.attempt, *numbers, len(frame.commits), len(frame.lines))
     parts = [head, struct.pack(f">{len(frame.commits)}Q", *frame.commits)]
-    for line, held in zip(frame.lines, frame.held, strict=True):
-        parts += (_STREAM.pack(line, len(held)), struct.pack(f">{len(held)}Q", *held))
+    hollow = frame.hollow or ((),) * len(frame.lines)
+    for line, held, hollows in zip(frame.lines, frame.held, hollow, strict=True):
+        parts += (_STREAM.pack(line, len(held), len(hollows)), struct.pack(f">{len(held)}Q", *held))
+        parts += (struct.pack(">QQ", *each) for each in hollows)
     return b"".join(parts)
 
 
 def _decode_state(reader: ByteReader) -> StateFrame:
     fields = reader.unpack(_STATE)
-    process, seq, representative, stamp, rank, clock, highest, commits, streams = fields[2:]
+    process, seq, representative, stamp, rank, clock, highest, own_rank, commits, streams = fields[2:]
     if streams > FRAGMENTS_MAX or highest > NUMBER_MAX:
         raise WireError(f"{streams} streams, or a view beyond all bounds")
     said = tuple(ProcessId(one) for one in reader.numbers(commits, "Q"))
-    lines, held = [], []
+    lines, held, hollow = [], [], []
     for _ in range(streams):
-        line, count = reader.unpack(_STREAM)
-        stamps = reader.numbers(count, "Q")
-        if any(later <= earlier for earlier, later in pairwise(stamps)):
-            raise WireError("stamps that do not rise")
+        line, count, hollows = reader.unpack(_STREAM)
+        stamps, pairs = reader.numbers(count, "Q"), reader.numbers(2 * hollows, "Q")
         lines.append(_stamp(line))
-        held.append(stamps)
+        held.append(_rising(stamps))
+        hollow.append(tuple(zip(_rising(pairs[::2]), pairs[1::2], strict=True)))
     view, place = _configuration(seq, representative), (_stamp(stamp), _rank(rank))
     attempt = _configuration(*fields[:2])
-    return StateFrame(attempt, ProcessId(process), view, tuple(lines), tuple(held), place, said, _stamp(clock), highest)
+    said_of = tuple(lines), tuple(held), place, said, _stamp(clock), highest, _rank(own_rank)
+    return StateFrame(attempt, ProcessId(process), view, *said_of, tuple(hollow) if any(hollow) else ())
+
+
+def _rising(stamps: tuple[int, ...]) -> tuple[int, ...]:
+    if any(later <= earlier for earlier, later in pairwise(stamps)):
+        raise WireError("stamps that do not rise")
+    return stamps
 
 
 def _encode_ready(frame: ReadyFrame) -> bytes:
@@ -273,14 +301,14 @@ def _decode_ready(reader: ByteReader) -> ReadyFrame:
 
 
 def _encode_recovered(frame: RecoveredFrame) -> bytes:
-    return _RECOVERED.pack(*frame.attempt, *frame[1:5]) + encode_body(frame.body)
+    return _RECOVERED.pack(*frame.attempt, *frame[1:6]) + encode_body(frame.body)
 
 
 def _decode_recovered(reader: ByteReader) -> RecoveredFrame:
-    seq, coordinator, view, rank, originator, stamp = reader.unpack(_RECOVERED)
+    seq, coordinator, view, rank, originator, stamp, needs = reader.unpack(_RECOVERED)
     attempt = _configuration(seq, coordinator)
     body = decode_body(reader.rest())
-    return RecoveredFrame(attempt, view, _rank(rank), ProcessId(originator), _stamp(stamp), body)
+    return RecoveredFrame(attempt, view, _rank(rank), ProcessId(originator), _stamp(stamp), needs, body)
 
 
 def _encode_behind(frame: BehindFrame) -> bytes:
@@ -289,6 +317,14 @@ def _encode_behind(frame: BehindFrame) -> bytes:
 
 def _decode_behind(reader: ByteReader) -> BehindFrame:
     return BehindFrame(bool(reader.byte()))
+
+
+def _encode_queue(frame: QueueFrame) -> bytes:
+    return _QUEUE.pack(frame.queue_ms)
+
+
+def _decode_queue(reader: ByteReader) -> QueueFrame:
+    return QueueFrame(*reader.unpack(_QUEUE))
 
 
 _CODECS: tuple[tuple[type, Callable[[Any], bytes], Callable[[ByteReader], WideFrame]], ...] = (
@@ -304,7 +340,9 @@ _CODECS: tuple[tuple[type, Callable[[Any], bytes], Callable[[ByteReader], WideFr
     (BehindFrame, _encode_behind, _decode_behind),
     (RoutesFrame, _encode_routes, _decode_routes),
     (VectorFrame, _encode_vector, _decode_vector),
+    (QueueFrame, _encode_queue, _decode_queue),
 )
 _NUMBERS = {kind: number for number, (kind, _, _) in enumerate(_CODECS, 1)}
 _ENCODERS = {number: encoder for number, (_, encoder, _) in enumerate(_CODECS, 1)}
 _DECODERS = {number: decoder for number, (_, _, decoder) in enumerate(_CODECS, 1)}
+_UNIT_TYPE = bytes((_NUMBERS[UnitFrame],))

@@ -27,6 +27,9 @@ class SitesConfig:
     record_ns: int = 5 * SECOND  # a record that nobody renews is forgotten
     stuck_ns: int = 10 * SECOND  # a site whose promise stands still while others wait is left out
 
+    prune: bool = True  # what nobody at a site wants is not brought there
+    unlearn_ns: int = 10 * SECOND  # that a group is not wanted any more is told so much later
+
     window: int = 16 << 20  # bytes of all daemons that not everybody is known to have
     rate: str = "fair"  # at which packets leave on a link: as its part beside others, or fixed, as in "30mbit"
     links: LinkConfig = FAR
@@ -35,7 +38,7 @@ class SitesConfig:
         """Every key and every relation; all that is wrong is said at once."""
         positive = (
             *("lazy_ns", "lazy_bytes", "hello_ns", "gather_ns", "attempt_ns"),
-            *("hold_down_ns", "better_ns", "record_ns", "stuck_ns", "window"),
+            *("hold_down_ns", "better_ns", "record_ns", "stuck_ns", "unlearn_ns", "window"),
         )
         problems = [f"{name} must be at least 1" for name in positive if getattr(self, name) < 1]
         rules = [

@@ -2,7 +2,8 @@
 
 It proposes when its component is not that of its view, at everybody, and has been still for a while. An attempt that is
 not carried out in time is followed by another one, with a higher number. The same fragments twice in vain: those that
-said nothing are held down for a while, each time for longer, so that it ends.
+said nothing are held down for a while, each time for longer, so that it ends. So is whoever is stuck, or comes and goes
+again and again.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal, WideVi
 NEVER = Instant((1 << 63) - 1)
 IN_VAIN = 2  # attempts with the same fragments, after which somebody is held down
 DOUBLINGS_MAX = 6
+FLAPS = 3  # times that somebody may go and come back, in a short time
+FLAPPING_TIME = 16  # that time, in times for which somebody is held down first
 ATTEMPT_ROUND_TRIPS = 8
 GATHER_ROUND_TRIPS = 2
 BETTER = 6, 5  # other routes are taken when they cost less than 5/6 of what those in use do
@@ -48,18 +51,46 @@ class Convener:
         self._failures = 0  # of attempts with these fragments
         self._failed: tuple[Fragment, ...] = ()
         self._held: dict[ProcessId, Instant] = {}  # until when somebody is not asked
-        self._holds: dict[ProcessId, int] = {}  # how often that was so
+        self._holds: dict[ProcessId, tuple[int, Instant]] = {}  # how often that was so in a row, and until when
         self.highest = 0  # seq of an attempt that was seen
         self.deadline = NEVER
         self._better_since: Instant | None = None  # other routes would cost less
         self.routes: tuple[SiteEdge, ...] | None = None  # links for the view to use; whoever takes them resets it
+        self._stuck: set[ProcessId] = set()  # of those in `_held`: all others waited for them
+        self._present: frozenset[ProcessId] = frozenset()  # who was in reach when this looked last
+        self._losses: dict[ProcessId, tuple[int, Instant]] = {}  # how often somebody went, and when first
         self.held_down = 0  # fragments, since somebody took the number
 
     def hold_down(self, representative: ProcessId, now: Instant) -> None:
         """Ask this one into no view for a while."""
-        times = self._holds[representative] = min(self._holds.get(representative, -1) + 1, DOUBLINGS_MAX)
-        self._held[representative] = Instant(now + (self._config.hold_down_ns << times))
+        first = self._config.hold_down_ns
+        times, until = self._holds.get(representative, (-1, now))
+        times = 0 if now - until > FLAPPING_TIME * first else min(times + 1, DOUBLINGS_MAX)
+        until = self._held[representative] = Instant(now + (first << times))
+        self._holds[representative] = times, until
         self.held_down += 1
+
+    def leave_out(self, representative: ProcessId, now: Instant) -> bool:
+        """Have the next view without one for which all others wait; return whether that is news."""
+        if representative in self._held:
+            return False
+        self.hold_down(representative, now)
+        self._stuck.add(representative)
+        return True
+
+    def _watch_flapping(self, component: Component, now: Instant) -> None:
+        """Hold down whoever comes back once more after it has gone too often in a short time."""
+        present = frozenset(component)
+        short = self._config.hold_down_ns * FLAPPING_TIME
+        self._losses = {one: lost for one, lost in self._losses.items() if now - lost[1] <= short}
+        for one in self._present - present - self._held.keys():
+            times, since = self._losses.get(one, (0, now))
+            self._losses[one] = times + 1, since
+        for one in sorted(present - self._present - {self._me}):
+            if self._losses.get(one, (0, now))[0] >= FLAPS:
+                del self._losses[one]
+                self.hold_down(one, now)
+        self._present = present
 
     def forgive(self, now: Instant) -> None:
         """Give an attempt its time anew: this process itself did nothing for a while."""
@@ -68,6 +99,9 @@ class Convener:
     def look(self, round_trip: int, edges: Sequence[SiteEdge], now: Instant) -> WideProposal | None:
         """Return what to propose now; `deadline` tells when to look again. `edges` are those that the view uses."""
         self._held = {one: until for one, until in self._held.items() if until > now}
+        self.deadline = min(self._held.values(), default=NEVER)
+        self._stuck &= self._held.keys()
+        self._watch_flapping(self._records.component(self._me, self._held), now)
         self.deadline = min(self._held.values(), default=NEVER)
         component = self._records.component(self._me, self._held)
         if (shape := shape_of(component)) != self._shape:
@@ -150,6 +184,8 @@ class Convener:
     def _propose(self, component: Component, fragments: tuple[Fragment, ...], now: Instant) -> WideProposal:
         attempt = attempt_id(component, self._me, max(self.highest, self._tape.known_seq))
         reason = ChangeReason.ATTEMPT_LOST if self._failures else reason_of(self._tape.view, fragments)
+        if self._stuck & {fragment.representative for fragment in self._tape.view.fragments}:
+            reason = ChangeReason.SITE_STUCK
         self._proposed = WideProposal(attempt, fragments, edges_of(component), int(reason))
         self._proposed_at = now
         self.highest = attempt.seq

@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.units import UnitBody
 from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal
+
+
+class Contradiction(WireError):
+    """What no sound process says: the link that brought it is not to be trusted."""
 
 
 class DataEntry(NamedTuple):
     """Messages of a daemon on its own ring, for one view: in any other they are void."""
 
     view: bytes
+    destinations: tuple[int, ...]  # digests of what it is for; none: for everybody
     body: UnitBody
 
 
@@ -26,6 +32,7 @@ class UnitFrame(NamedTuple):
     stamp: int
     previous: int
     aru: int
+    needs: int  # fragments that it is for, as bits
     body: UnitBody
 
 
@@ -39,6 +46,7 @@ class UpdateFrame(NamedTuple):
     line: int
     aru: int
     is_behind: bool
+    queue_ms: int = 0  # how long what waits on a link of the site takes to leave, where that is long
 
 
 class RecordLink(NamedTuple):
@@ -84,11 +92,13 @@ class StateFrame(NamedTuple):
     process: ProcessId
     view: ConfigurationId
     lines: tuple[int, ...]  # by rank in that view
-    held: tuple[tuple[int, ...], ...]  # stamps of all units that it could send
+    held: tuple[tuple[int, ...], ...]  # stamps of all units that it could send whole
     place: tuple[int, int]  # stamp and rank up to which the order was delivered
     commits: tuple[ProcessId, ...]
     clock: int
     seq: int
+    rank: int = 0  # of its fragment in that view
+    hollow: tuple[tuple[tuple[int, int], ...], ...] = ()  # by rank: stamps and needs of units without messages
 
 
 class ReadyFrame(NamedTuple):
@@ -104,6 +114,7 @@ class RecoveredFrame(NamedTuple):
     rank: int
     originator: ProcessId
     stamp: int
+    needs: int
     body: UnitBody
 
 
@@ -137,6 +148,12 @@ class BehindFrame(NamedTuple):
     is_behind: bool
 
 
+class QueueFrame(NamedTuple):
+    """A representative's word on its own ring: how long the queues of its links are; 0: short."""
+
+    queue_ms: int
+
+
 WideFrame = (
     DataEntry
     | BehindFrame
@@ -150,4 +167,5 @@ WideFrame = (
     | RecoveredFrame
     | RoutesFrame
     | VectorFrame
+    | QueueFrame
 )

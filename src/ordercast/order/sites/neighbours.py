@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ordercast.model.effects import Effect, Endpoint, Unicast
+from ordercast.model.effects import Alarm, AlarmKind, Effect, Endpoint, Unicast
 from ordercast.model.errors import WireError
-from ordercast.model.ids import MILLISECOND, Instant, NodeId, ProcessId, incarnation_of, node_of
+from ordercast.model.ids import MILLISECOND, SECOND, Instant, NodeId, ProcessId, incarnation_of, node_of
 from ordercast.order.links.link import Link, LinkFailure, Tags
 from ordercast.order.links.rate import regulator_from
+from ordercast.order.setup import FarNode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import RecordLink
 from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, encode_greeting
 from ordercast.order.sites.observed import LinkSeen
 from ordercast.order.sites.promised import WIDE
-from ordercast.wire.head import kind_of, transmitter_of
+from ordercast.order.sites.views import Fragment
+from ordercast.wire.head import is_of_another_cluster, kind_of, transmitter_of
 
 WHY_MAX = 256  # failures that are remembered
 TAG_BITS = 32  # of a tag: which link of a life it is of; the life stands above them
@@ -43,16 +45,18 @@ class Neighbours:
         self,
         me: ProcessId,
         site: int,
-        addresses: Sequence[tuple[NodeId, Endpoint]],
+        far: Sequence[FarNode],
         config: SitesConfig,
         cluster: bytes,
     ) -> None:
-        """`addresses` are those of the nodes of sites that a link leads to."""
+        """`far` are the nodes of sites that a link leads to."""
         self._me = me
         self._site = site
         self._config = config
         self._cluster = cluster
-        self._addresses = dict(addresses)
+        self._far = {one.node: one for one in far}
+        self._alarmed: set[tuple[AlarmKind, NodeId | None]] = set()
+        self.alarms: list[Effect] = []  # each is told once; whoever takes them empties it
         self._known: dict[ProcessId, Neighbour] = {}
         self._tag = incarnation_of(me) << TAG_BITS & TAG_MAX  # another life's packets must not fit a link of this one
         self._offers: dict[NodeId, int] = {}  # tags that strangers at these nodes were greeted with
@@ -72,7 +76,9 @@ class Neighbours:
         links = []
         for peer, known in sorted(self._known.items()):
             if known.is_up and known.link is not None:
-                cost = max(1, known.link.path.least // (2 * MILLISECOND))
+                far = self._far.get(node_of(peer))
+                measured = max(1, known.link.path.least // (2 * MILLISECOND))
+                cost = far.cost if far is not None and far.cost else measured
                 links.append(RecordLink(peer, cost, (known.mine, known.theirs)))
         return links
 
@@ -83,6 +89,11 @@ class Neighbours:
     def round_trip(self) -> int:
         """Return the widest that is known."""
         return max((known.link.path.smooth for known in self._known.values() if known.link is not None), default=0)
+
+    def queue_ns(self) -> int:
+        """Return how long it takes until all that waits has left, on the link where that is longest."""
+        queues = [link.waiting * 8 * SECOND // rate for link in self.links() if (rate := link.sender.regulator.rate)]
+        return max(queues, default=0)
 
     def links(self) -> Iterable[Link]:
         return (known.link for known in self._known.values() if known.link is not None)
@@ -123,12 +134,18 @@ class Neighbours:
 
     def receive(self, packet: bytes, now: Instant) -> tuple[list[tuple[ProcessId, bytes]], list[Effect]]:
         """Take a packet; return what came on a link, and what is answered. A WireError: it is dropped."""
+        if is_of_another_cluster(packet, self._cluster):
+            self._alarm_cluster(transmitter_of(packet))
         kind = kind_of(packet, self._cluster)
         peer = transmitter_of(packet)
-        if node_of(peer) not in self._addresses:
+        far = self._far.get(node_of(peer))
+        if far is None:
             raise WireError("a packet of a process that no link leads to")
         if kind in (HelloKind.HELLO, HelloKind.REFER):
             greeting = decode_greeting(packet)
+            if greeting.site != far.site:
+                self._alarm_site(far, greeting.site)
+                raise WireError(f"a greeting of site {greeting.site} by {far.text}, which is in site {far.site}")
             return [], self._greeted(peer, greeting, now) if kind == HelloKind.HELLO else self._referred(peer, greeting)
         known = self._known.get(peer)
         if known is None or known.link is None:
@@ -136,6 +153,42 @@ class Neighbours:
         brought = known.link.receive(packet, now)
         self._raise(peer, known)
         return [(peer, payload) for payload in brought.payloads], []
+
+    def check(self, fragment: Fragment) -> None:
+        """Raise a WireError for a fragment that puts a node into another site than the configuration does."""
+        for member in fragment.members:
+            far = self._far.get(node_of(member))
+            if far is not None and far.site != fragment.site:
+                self._alarm_site(far, fragment.site)
+                raise WireError(f"a fragment of site {fragment.site} with {far.text}, which is in site {far.site}")
+
+    def fail(self, peer: ProcessId) -> None:
+        """Be through with a link whose other end contradicts itself, or passes on what cannot be true."""
+        known = self._known.get(peer)
+        if known is not None and known.link is not None:
+            known.link.fail(LinkFailure.CONTRADICTION)
+
+    def _alarm_cluster(self, peer: ProcessId) -> None:
+        far = self._far.get(node_of(peer))
+        who = "a node that no link leads to" if far is None else far.text
+        text = (
+            f"{who} sends packets of another cluster to the links of this node; they are dropped: write the same "
+            "cluster and engine into both files, or give one of them another link port"
+        )
+        self._alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, text, None if far is None else peer), far)
+
+    def _alarm_site(self, far: FarNode, site: int) -> None:
+        text = (
+            f"{far.text} says that it is in site {site}, and is in site {far.site} in the file of this node; its "
+            "packets are dropped: write the same sites into both files"
+        )
+        self._alarm(Alarm(AlarmKind.WRONG_SITE, text, domain=site), far)
+
+    def _alarm(self, alarm: Alarm, far: FarNode | None) -> None:
+        about = alarm.kind, None if far is None else far.node
+        if about not in self._alarmed:
+            self._alarmed.add(about)
+            self.alarms.append(alarm)
 
     def _greeted(self, peer: ProcessId, greeting: Greeting, now: Instant) -> list[Effect]:
         if not self.is_open:
@@ -163,7 +216,7 @@ class Neighbours:
         if known is not None and known.link is not None:
             self._end(peer, known, LinkFailure.REPLACED)
         target = ProcessId(greeting.mine)
-        if not self.is_open or node_of(target) not in self._addresses or target == peer:
+        if not self.is_open or node_of(target) not in self._far or target == peer:
             return []
         return self._hello(target, self._known.get(target) or self._begin(target))
 
@@ -220,16 +273,18 @@ class Neighbours:
         return effects
 
     def _greet_all(self) -> list[Effect]:
-        """Greet those who are there, and whoever may be at the addresses of the others."""
+        """Greet those who have not answered, and whoever may be at the addresses of the others. Links that are up need
+        no greeting: records come on them as often."""
         effects: list[Effect] = []
         linked = set()
         for peer, known in self._known.items():
             if known.link is not None:
                 linked.add(node_of(peer))
-                effects += self._hello(peer, known)
-        for node, address in self._addresses.items():
+                if not known.is_up:
+                    effects += self._hello(peer, known)
+        for node, far in self._far.items():
             if node not in linked:
-                effects += self._greet(address, Greeting(HelloKind.HELLO, self._site, self._stranger_tag(node), 0))
+                effects += self._greet(far.address, Greeting(HelloKind.HELLO, self._site, self._stranger_tag(node), 0))
         return effects
 
     def _stranger_tag(self, node: NodeId) -> int:

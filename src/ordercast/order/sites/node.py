@@ -27,27 +27,23 @@ from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, S
 from ordercast.model.notes import PacketDropped
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
-from ordercast.order.engine import CONFIGURATION_SEQ_KEY, EngineStats, Membership, granted
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY, EngineStats, Membership
 from ordercast.order.layered import InnerRing
 from ordercast.order.membership.stats import RingStats
-from ordercast.order.outbox import OVERHEAD
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.setup import SitePlaces
-from ordercast.order.sites.codec import UNIT_HEAD_SIZE, encode
 from ordercast.order.sites.config import SitesConfig
-from ordercast.order.sites.feed import RingFeed
-from ordercast.order.sites.frames import BehindFrame
 from ordercast.order.sites.neighbours import Neighbours
 from ordercast.order.sites.observed import SitesSeen, sites_seen
-from ordercast.order.sites.outbox import WideOutbox, queued_from
 from ordercast.order.sites.promised import EARLY, ENGINE, PROMISED, SERVICES, SITE, WIDE
+from ordercast.order.sites.sending import Sending
 from ordercast.order.sites.speaker import Speaker
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.tape import Tape, Where
-from ordercast.order.sites.views import SLOT_BITS, Fragment
+from ordercast.order.sites.views import Fragment
 from ordercast.order.traffic import Traffic
 from ordercast.wire.head import cluster_id_from
 
@@ -77,17 +73,14 @@ class SitesNode:
             node, own, verbose=verbose, beneath=domain.beneath, other_engines=other_engines, settles=True, stamps=True
         )
         self._inner = InnerRing(domain.over_networks(self._ring), MAIN, SITE, self._ring)
-        self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY)
-        self._outbox = WideOutbox(config.whole_size_max - UNIT_HEAD_SIZE - 1)
+        self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY, prunes=sites.prune)
+        self._sending = Sending(self._inner, config, sites)
         self._storage = WideStorage(config.storage_patience_ns)
         self._tape: Tape | None = None
         self._speaker: Speaker | None = None
         self._where = Where.REGULAR
-        self._to_ring = RingFeed(self._inner)
         self._first: Fragment | None = None  # the first ring of this life, until the first view
         self._first_seq = 0
-        self._wanted = 0  # room that the layer above waits for
-        self._is_behind = self._said_behind = False
         self._is_leaving = self._is_farewell = self._is_gone = False
 
     # What a driver asks
@@ -171,14 +164,14 @@ class SitesNode:
     def next_deadline(self) -> Instant | None:
         deadlines = [self._inner.next_deadline(), self._storage.deadline]
         if self._tape is not None and self._tape.is_begun:
-            deadlines.append(self.speaker.next_deadline)
+            deadlines += [self.speaker.next_deadline, *self._sending.deadlines(self._tape.state)]
         return min((one for one in deadlines if one is not None), default=None)
 
     def room(self) -> int:
-        return max(0, self._config.queue_size_max - self._outbox.size)
+        return self._sending.room()
 
     def want_room(self, size: int) -> None:
-        self._wanted = max(self._wanted, min(size, self._config.queue_size_max))
+        self._sending.want_room(size)
 
     def is_idle(self) -> bool:
         tape = self.tape
@@ -186,8 +179,7 @@ class SitesNode:
             tape.is_begun
             and tape.state == REGULAR
             and tape.order.is_idle
-            and not self._outbox
-            and not self._to_ring
+            and self._sending.is_idle
             and self._inner.is_idle()
             and self.speaker.is_quiet
         )
@@ -209,7 +201,7 @@ class SitesNode:
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         me = process_id_from(self._node, incarnation)
         places, cluster = self._places, cluster_id_from(self._config.cluster, ENGINE)
-        self._tape = Tape(me, places.domain.number, self._outbox, self._storage)
+        self._tape = Tape(me, places.domain.number, self._sending.outbox, self._storage, self._sending.wishes)
         neighbours = Neighbours(me, places.domain.number, places.beyond, self._sites, cluster)
         self._speaker = Speaker(me, neighbours, self._sites, self._tape)
         self._first_seq = self._storage.start(stored)
@@ -220,14 +212,7 @@ class SitesNode:
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         if self._is_leaving:
             raise UsageError("this process is leaving: it sends nothing more")
-        messages = [message for one in submissions for message in queued_from(one, self._config.message_size_max)]
-        size = sum(len(data) + OVERHEAD for _, _, data in messages)
-        if size > self.room():
-            self.want_room(size)
-            raise UsageError(f"no room for {size} bytes; wait for a Room effect")
-        self._outbox.add(messages)
-        if self.room() < self._config.queue_size_max // 4:
-            self.want_room(self._config.queue_size_max // 2)
+        self._sending.submit(submissions)
         return self._go_on(now)
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
@@ -256,8 +241,7 @@ class SitesNode:
         return self._taken(self._inner.persisted(key, now), now) + self._go_on(now)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        """Everybody receives everything."""
-        return granted(changes)
+        return self._sending.interest(changes, now) + self._go_on(now)
 
     def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
         return self._taken(self._inner.enlist(roster, now), now) + self._go_on(now)
@@ -268,7 +252,7 @@ class SitesNode:
         return effects + self._taken(self._inner.wake(now), now) + self._go_on(now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        self._is_behind = is_behind
+        self._sending.is_behind = is_behind
         return self._go_on(now)
 
     def leave(self, now: Instant) -> list[Effect]:
@@ -298,23 +282,21 @@ class SitesNode:
         return onward
 
     def _read(self, delivered: Deliver, now: Instant) -> list[Effect]:
-        """Take entries of the tape, one by one."""
+        """Take entries of the tape, as many at once as are alike."""
         assert delivered.stamps is not None
         tape, where = self.tape, self._where if delivered.ordered else Where.BEYOND
         effects: list[Effect] = []
-        for (seq, originator, _, _, payloads, each, base), stamps in zip(
-            delivered.parcels, delivered.stamps, strict=True
-        ):
-            for index, data in enumerate(payloads):
-                packet, slot = divmod(index, each)
-                stamp = stamps[packet] << SLOT_BITS | base + slot
-                tape.take(data, originator, seq + packet, stamp, where)
+        for (seq, originator, _, _, payloads, *_), stamps in zip(delivered.parcels, delivered.stamps, strict=True):
+            at = 0
+            while at < len(payloads):
+                at += tape.take_alike(payloads[at:], originator, seq + at, stamps[at:], where)
                 effects += self._drained()
                 self.speaker.after_entry(now)
         return effects
 
     def _drained(self) -> list[Effect]:
-        effects, self.tape.effects = self.tape.effects, []
+        effects = self.tape.effects.copy()
+        self.tape.effects.clear()
         return effects
 
     def _installed(self, effect: Install, now: Instant) -> list[Effect]:
@@ -329,7 +311,7 @@ class SitesNode:
             self._first = ring
             return []
         self.tape.ring_changed(ring, configuration.reason)
-        self._said_behind = False
+        self._sending.ring_changed()
         return self._drained() + self.speaker.ring_changed(ring, now)
 
     # What follows
@@ -343,11 +325,13 @@ class SitesNode:
             self._look_at_ring()
             self.tape.go_on(now)
             effects += self._drained() + self.speaker.step(now)
-            self._collect()
-            if self._is_farewell or not self._to_ring or not self._to_ring.has_room():
+            brought, self.speaker.entries = self.speaker.entries, []
+            effects += self._sending.collect(self.tape, brought, self._where, now)
+            feed = self._sending.feed
+            if self._is_farewell or not feed or not feed.has_room():
                 break
             effects += self._submit(now)
-        return effects + self._leave_if_done(now) + self.speaker.notes() + self._offer_room()
+        return effects + self._leave_if_done(now) + self.speaker.notes() + self._sending.offer_room()
 
     def _notice_pause(self, now: Instant) -> None:
         """A timer of links is so late that this process must have been paused."""
@@ -368,46 +352,19 @@ class SitesNode:
         if tape.state == REGULAR and tape.ring is not None and ring.id == tape.ring.ring:
             tape.order.safe_at(ring.memory.safe_seq)
 
-    def _collect(self) -> None:
-        """Gather what has to go on the ring: control first, then messages as far as they may be under way."""
-        tape, speaker = self.tape, self.speaker
-        self._to_ring.add(speaker.entries)
-        self._to_ring.add((0, entry) for entry in tape.entries)
-        speaker.entries, tape.entries = [], []
-        if self._is_behind != self._said_behind:
-            self._said_behind = self._is_behind
-            self._to_ring.add([(0, encode(BehindFrame(self._is_behind)))])
-        while self._may_send():
-            entry = self._outbox.next(tape.view.digest)
-            if entry is None:
-                return
-            self._to_ring.add([(0, encode(entry))])
-
-    def _may_send(self) -> bool:
-        tape = self.tape
-        if tape.state != REGULAR or self._where is not Where.REGULAR or self._is_behind or tape.behind_here:
-            return False
-        limit = self._sites.window // len(tape.view.members)
-        is_small = self._outbox.under_way < HELPINGS * self._config.visit_max
-        return is_small and not tape.behind and tape.order.own_size < limit
-
     def _submit(self, now: Instant) -> list[Effect]:
         """Give the ring what waits, as far as it has room."""
-        stamp, batch = self._to_ring.batch()
+        stamp, batch = self._sending.feed.batch()
         effects = self._taken(self._inner.hear(stamp, now), now) if stamp else []
-        return effects + self._taken(self._inner.submit(batch, now), now)
+        return effects + self._taken(self._inner.submit([batch], now), now)
 
     def _leave_if_done(self, now: Instant) -> list[Effect]:
         """Leave the ring when everything that was submitted is delivered, and everybody has it."""
         tape = self.tape
-        is_done = tape.state == REGULAR and not self._outbox and not self._to_ring and not tape.order.own_size
+        is_done = (
+            tape.state == REGULAR and not self._sending.outbox and not self._sending.feed and not tape.order.own_size
+        )
         if not self._is_leaving or self._is_farewell or not is_done:
             return []
         self._is_farewell = True
         return self._taken(self._inner.leave(now), now)
-
-    def _offer_room(self) -> list[Effect]:
-        if not self._wanted or self.room() < self._wanted:
-            return []
-        self._wanted = 0
-        return [Room(self.room())]

@@ -10,8 +10,7 @@ from ordercast.order.links.link import LinkFigures
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.routes import SourceTree
 from ordercast.order.sites.tape import Tape
-from ordercast.order.sites.units import DeliveryClass, Unit
-from ordercast.order.sites.views import SLOT_BITS
+from ordercast.order.sites.units import AnyUnit, DeliveryClass
 
 
 class LinkSeen(NamedTuple):
@@ -70,8 +69,8 @@ def sites_seen(
             fragment.site,
             fragment.ring,
             fragment.members,
-            order.streams[rank].line >> SLOT_BITS,
-            order.arus[rank] >> SLOT_BITS,
+            order.streams[rank].line,
+            order.arus[rank],
             len(order.streams[rank].lane.runs),
             rank in tape.behind,
             rank == order.rank,
@@ -81,12 +80,13 @@ def sites_seen(
     missing = None
     if (attempt := tape.attempt) is not None:
         missing = tuple(attempt.proposal.fragments[rank].representative for rank in sorted(attempt.missing()))
-    waiting = _waiting(order)
+    waiting = wait_of(order)
     return SitesSeen(tape.state, view.id, fragments, trees, missing, waiting, order.own_size, links, failures)
 
 
-def _waiting(order: WideOrder) -> WideWait | None:
-    lowest: Unit | None = None
+def wait_of(order: WideOrder) -> WideWait | None:
+    """Return what is next and cannot be delivered, and whose word it waits for; None: nothing waits."""
+    lowest: AnyUnit | None = None
     for stream in order.streams:
         first = stream.lane.runs[0].content if stream.lane.runs else None
         if first is not None and (lowest is None or first.place < lowest.place):
@@ -99,4 +99,4 @@ def _waiting(order: WideOrder) -> WideWait | None:
     is_safe = lowest.delivery_class is DeliveryClass.SAFE
     if is_safe:
         late += [rank for rank, aru in enumerate(order.arus) if aru <= lowest.stamp and rank not in late]
-    return WideWait(lowest.rank, lowest.originator, lowest.stamp >> SLOT_BITS, is_safe, tuple(sorted(late)))
+    return WideWait(lowest.rank, lowest.originator, lowest.stamp, is_safe, tuple(sorted(late)))

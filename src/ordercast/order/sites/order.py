@@ -14,17 +14,17 @@ from typing import NamedTuple
 from ordercast.model.ids import ProcessId
 from ordercast.order.sites.sessions import Sessions
 from ordercast.order.sites.stream import UnitStream
-from ordercast.order.sites.units import DeliveryClass, Unit
-from ordercast.order.sites.views import SLOT_BITS, WideView
+from ordercast.order.sites.units import AnyUnit, BodyKind, DeliveryClass, Unit, UnitRun
+from ordercast.order.sites.views import WideView
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp, lowest
 
 LargeKey = tuple[ProcessId, int, int]  # originator, sender, number
 
 
 class PassedUnit(NamedTuple):
-    """A unit that goes up, with its messages."""
+    """A unit or a run of units that goes up, with its messages."""
 
-    unit: Unit
+    unit: AnyUnit
     payloads: Sequence[bytes]
     is_early: bool
 
@@ -34,7 +34,7 @@ class WideOrder:
         self.view = view
         self.me = me
         self.rank = view.proposal.rank_of[me]
-        self.base = view.base << SLOT_BITS
+        self.base = view.base
         self.streams = [UnitStream(rank, self.base) for rank in range(len(view.fragments))]
         self.arus = [self.base] * len(self.streams)  # below them everybody of a site has everything, by rank
         self.place: Stamp = NO_STAMP  # of the last unit that was passed in order
@@ -72,12 +72,24 @@ class WideOrder:
             self._early(unit)
         return True
 
+    def take_run(self, run: UnitRun) -> None:
+        """Take units of the own ring, which follow all that is here."""
+        self.own.add_run(run)
+        if run.originator == self.me:
+            self.own_size += run.size
+        if not run.is_ordered:
+            self._early(run)
+
+    def unroll(self) -> None:
+        """Hold single units from now on: the view is about to end."""
+        self.own.unroll()
+
     def hold(self, unit: Unit) -> bool:
         """Take a unit that was not here, and deliver nothing."""
         if not self.streams[unit.rank].add(unit):
             return False
         if unit.originator == self.me:
-            self.own_size += unit.body.size
+            self.own_size += unit.size
         if unit.body.parts > 1:
             self._keep_part(unit)
         return True
@@ -118,29 +130,35 @@ class WideOrder:
             lane, bound = found
             while lane.runs and lane.runs[0].first <= bound:
                 unit = lane.runs[0].content
-                if unit.delivery_class is DeliveryClass.SAFE and unit.stamp >= self.stable:
+                last = self._passable(unit, bound)
+                if last < unit.stamp:
                     self._forget()
                     return
-                lane.runs.popleft()
-                self._pass(unit)
+                if last < unit.last:
+                    self.streams[unit.rank].cut(last)
+                self._pass(lane.runs.popleft().content)
         self._forget()
+
+    def _passable(self, unit: AnyUnit, bound: Stamp) -> int:
+        """Return the stamp up to which units may pass now, of a run that begins below the bound."""
+        last = bound[0] if (bound[0], unit.rank, 0) <= bound else bound[0] - 1
+        return min(last, self.stable - 1) if unit.delivery_class is DeliveryClass.SAFE else last
 
     def _forget(self) -> None:
         stable = self.stable
         for rank, stream in enumerate(self.streams):
-            while stream.passed and stream.passed[0] < stable:
-                unit = stream.units.pop(stream.passed.popleft())
+            for unit in stream.forget(stable):
                 if rank == self.rank and unit.originator == self.me:
-                    self.own_size -= unit.body.size
+                    self.own_size -= unit.size
 
-    def _pass(self, unit: Unit) -> None:
-        self.place = unit.place
+    def _pass(self, unit: AnyUnit) -> None:
+        self.place = unit.last, unit.rank, 0
         self.streams[unit.rank].passed.append(unit.stamp)
         if not unit.is_delivered:
             self._deliver(unit, is_early=False)
 
-    def _early(self, unit: Unit) -> None:
-        if unit.body.parts > 1:
+    def _early(self, unit: AnyUnit) -> None:
+        if isinstance(unit, Unit) and unit.body.parts > 1:
             last = self._last_parts.get(_key(unit))
             if last is None:
                 return
@@ -153,16 +171,17 @@ class WideOrder:
         else:
             self._sessions.wait(unit, lacking)
 
-    def _deliver(self, unit: Unit, *, is_early: bool) -> None:
+    def _deliver(self, unit: AnyUnit, *, is_early: bool) -> None:
         """Pass a unit up. Parts of a large message go with the last one."""
         unit.is_delivered = True
-        payloads: Sequence[bytes] = unit.body.payloads
-        if unit.body.parts > 1:
+        payloads = unit.payloads
+        if isinstance(unit, Unit) and unit.body.parts > 1:
             if unit.body.part < unit.body.parts - 1:
                 return
             parts = self._large.pop(_key(unit))
             payloads = (b"".join(parts[index] for index in range(unit.body.parts)),)
-        self.out.append(PassedUnit(unit, payloads, is_early))
+        if isinstance(unit, UnitRun) or unit.body.kind is BodyKind.WHOLE:
+            self.out.append(PassedUnit(unit, payloads, is_early))
         for freed in self._sessions.delivered(unit):
             if not self.is_held and not freed.is_delivered:
                 self._early(freed)
@@ -175,7 +194,9 @@ class WideOrder:
         if body.part == body.parts - 1:
             self._last_parts[key] = unit
 
-    def _is_whole(self, unit: Unit) -> bool:
+    def _is_whole(self, unit: AnyUnit) -> bool:
+        if isinstance(unit, UnitRun):
+            return True
         parts = unit.body.parts
         if parts == 1 or unit.body.part < parts - 1:
             return True
@@ -215,17 +236,17 @@ class WideOrder:
                 dropped += 1
         return beyond, dropped
 
-    def _is_owed(self, unit: Unit, commits: frozenset[ProcessId]) -> bool:
+    def _is_owed(self, unit: AnyUnit, commits: frozenset[ProcessId]) -> bool:
         if unit.is_ordered:
             return unit.originator in commits
         return unit.delivery_class is DeliveryClass.RELIABLE or self._sessions.lacks(unit) is None
 
-    def _remaining(self) -> list[Unit]:
+    def _remaining(self) -> list[AnyUnit]:
         """Return what is held and was not passed, in order."""
         units = (unit for stream in self.streams for unit in stream.units.values() if unit.place > self.place)
         return sorted(units, key=lambda unit: unit.place)
 
-    def _settle(self, unit: Unit) -> None:
+    def _settle(self, unit: AnyUnit) -> None:
         self.place = unit.place
         if not unit.is_delivered:
             self._deliver(unit, is_early=False)

@@ -3,21 +3,27 @@
 The ring gets them in small helpings, each marked with the view that it is for. One that the ring numbers when that
 view is over is *void* at everybody: its originator, who sees it on the tape, sends its messages again in the next view,
 before all later ones. A large message goes in parts; if its last part is void it starts over.
+
+Messages wait in lots, as in the ring's own outbox, with their destinations as the block; entries that are alike are
+laid many at a time (`runs.py`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from ordercast.model.errors import UsageError
 from ordercast.model.inputs import Submission, Submissions
 from ordercast.model.service import Service
 from ordercast.order.membership.frame import SENDER_MAX
-from ordercast.order.outbox import OVERHEAD
+from ordercast.order.outbox import GONE_MAX, OVERHEAD, Lot, lots_from
+from ordercast.order.sites.codec import encode
 from ordercast.order.sites.frames import DataEntry
+from ordercast.order.sites.interest import DESTINATIONS_MAX, Digests, digests_of, packed, unpacked
 from ordercast.order.sites.promised import SERVICES
+from ordercast.order.sites.runs import EntryRun, build_entries
 from ordercast.order.sites.units import (
     BODY_HEAD_SIZE,
     LENGTH_SIZE,
@@ -27,28 +33,43 @@ from ordercast.order.sites.units import (
     UnitBody,
     class_of,
 )
+from ordercast.order.sites.views import EVERYBODY
 
-Queued = tuple[int, int, bytes]  # sender, service, data
 
-
-def queued_from(one: Submission | Submissions, size_max: int) -> list[Queued]:
+def queued_from(one: Submission | Submissions, size_max: int) -> list[Lot]:
     """Return messages as they wait; UsageError for what cannot be served."""
     if one.service not in SERVICES:
         raise UsageError(f"the engine 'sites' does not serve {Service(one.service).name} messages")
     if not 0 <= one.sender <= SENDER_MAX:
         raise UsageError(f"sender {one.sender} is not a 32-bit number")
     payloads = [one.data] if isinstance(one, Submission) else one.payloads
-    if (largest := max(map(len, payloads), default=0)) > size_max:
+    lots = lots_from(payloads, int(one.service), one.sender, packed(digests_of(one.destinations)))
+    if (largest := max((lot.length for lot in lots), default=0)) > size_max:
         raise UsageError(f"a message of {largest} bytes exceeds message_size_max = {size_max}")
-    return [(one.sender, int(one.service), data) for data in payloads]
+    return lots
+
+
+def everybody(destinations: Digests) -> int:
+    """Everything is for everybody."""
+    return EVERYBODY
 
 
 @dataclass(slots=True)
 class _UnderWay:
-    """A helping that was given to the ring."""
+    """Helpings that were given to the ring, in a row."""
 
-    size: int
-    messages: list[Queued]  # that it completes
+    entries: int
+    each: int  # messages that one completes, if there are several
+    lots: list[Lot]  # the messages that they complete
+
+    def seen(self, count: int) -> list[Lot]:
+        """Return what the first of the entries complete, which are under way no more."""
+        self.entries -= count
+        if not self.entries:
+            return self.lots
+        (lot,) = self.lots
+        lot.at += count * self.each
+        return [replace(lot, payloads=lot.payloads[lot.at - count * self.each : lot.at], at=0)]
 
 
 class WideOutbox:
@@ -56,87 +77,140 @@ class WideOutbox:
         """`body_max` bytes of a body fit in a packet, on its own ring and carried on others."""
         self._room = body_max - BODY_HEAD_SIZE
         self._whole_max = self._room - RUN_SIZE - LENGTH_SIZE
-        self._queue: deque[Queued] = deque()
+        self._queue: deque[Lot] = deque()
         self._under_way: deque[_UnderWay] = deque()
-        self._void: list[Queued] = []  # to be sent again
+        self._void: list[Lot] = []  # to be sent again
         self._view = b""  # that the helpings under way are for
         self._numbers: dict[int, int] = {}  # of sessions in that view
         self._sent = 0  # parts of the large message at the head of the queue
+        self.under_way = 0  # helpings
         self.size = 0  # bytes of all, overhead included
         self.voids = 0  # helpings that were void; whoever takes the number resets it
 
     def __bool__(self) -> bool:
         return bool(self._queue or self._under_way or self._void)
 
-    @property
-    def under_way(self) -> int:
-        return len(self._under_way)
+    def add(self, lots: Iterable[Lot]) -> None:
+        for lot in lots:
+            self.size += (lot.length + OVERHEAD) * lot.left
+            if self._queue and self._queue[-1].is_like(lot):
+                self._queue[-1].payloads += lot.payloads
+            else:
+                self._queue.append(lot)
 
-    def add(self, messages: Iterable[Queued]) -> None:
-        for message in messages:
-            self._queue.append(message)
-            self.size += len(message[2]) + OVERHEAD
-
-    def next(self, view: bytes) -> DataEntry | None:
-        """Return the next helping for this view; None: there is none, or those for the former are still under way."""
+    def next(self, view: bytes, limit: int = 1, needs: Callable[[Digests], int] = everybody) -> list[bytes]:
+        """Return up to `limit` helpings for this view; none: there are none, or those for the former are still under
+        way. `needs` tells whom destinations stand for: messages for different fragments go apart."""
         if view != self._view:
             if self._under_way:
-                return None
+                return []
             self._view, self._sent = view, 0
             self._numbers.clear()
             self._queue.extendleft(reversed(self._void))
             self._void.clear()
         if not self._queue:
-            return None
-        body = self._part() if len(self._queue[0][2]) > self._whole_max else self._whole()
-        return DataEntry(view, body)
+            return []
+        lot = self._queue[0]
+        if lot.length > self._whole_max:  # for everybody: parts before a join would be lacking after it
+            return [encode(DataEntry(view, (), self._part(lot)))]
+        each = min(MESSAGES_MAX, (self._room - RUN_SIZE) // (lot.length + LENGTH_SIZE))
+        count = min(limit, lot.left // each)
+        return self._alike(lot, each, count, needs) if count else [encode(DataEntry(view, *self._whole(needs)))]
 
-    def _whole(self) -> UnitBody:
-        """Return messages of one class, as many as fit."""
+    def _alike(self, lot: Lot, each: int, count: int, needs: Callable[[Digests], int]) -> list[bytes]:
+        """Return full entries of the first lot."""
+        destinations = _narrow(unpacked(lot.block), needs)
+        number = self._number(lot.sender, count * each)
+        payloads = lot.payloads[lot.at : lot.at + count * each]
+        run = SessionRun(lot.sender, number, count * each, lot.service)
+        self._leave(count, each, [replace(lot, payloads=payloads, at=0)])
+        self._pass(lot, count * each)
+        return build_entries(EntryRun(self._view, destinations, run, each, payloads))
+
+    def _whole(self, needs: Callable[[Digests], int]) -> tuple[Digests, UnitBody]:
+        """Return messages of one class and with equal needs, as many as fit, and what they are for together."""
         queue, room = self._queue, self._room
-        delivery_class = class_of(queue[0][1])
-        taken: list[Queued] = []
+        delivery_class = class_of(queue[0].service)
+        needed = needs(unpacked(queue[0].block))
+        destinations = _narrow(unpacked(queue[0].block), needs)
         runs: list[SessionRun] = []
-        while queue and len(taken) < MESSAGES_MAX:
-            sender, service, data = queue[0]
-            is_run = bool(runs) and (runs[-1].sender, runs[-1].service) == (sender, service)
-            cost = len(data) + LENGTH_SIZE + (0 if is_run else RUN_SIZE)
-            if cost > room or class_of(service) is not delivery_class:
+        lots: list[Lot] = []
+        left = MESSAGES_MAX
+        while queue and left:
+            lot = queue[0]
+            is_run = bool(runs) and (runs[-1].sender, runs[-1].service) == (lot.sender, lot.service)
+            head = 0 if is_run else RUN_SIZE
+            count = min(lot.left, left, (room - head) // (lot.length + LENGTH_SIZE))
+            if count < 1 or class_of(lot.service) is not delivery_class:
                 break
-            taken.append(queue.popleft())
-            room -= cost
-            number = self._number(sender)
+            own = unpacked(lot.block)
+            merged = tuple(sorted({*own, *destinations})) if destinations else ()
+            if needs(own) != needed or len(merged) > DESTINATIONS_MAX:
+                break
+            destinations = merged
+            room -= head + count * (lot.length + LENGTH_SIZE)
+            left -= count
+            number = self._number(lot.sender, count)
             if is_run:
-                runs[-1] = runs[-1]._replace(messages=runs[-1].messages + 1)
+                runs[-1] = runs[-1]._replace(messages=runs[-1].messages + count)
             else:
-                runs.append(SessionRun(sender, number, 1, service))
-        self._under_way.append(_UnderWay(sum(len(data) + OVERHEAD for _, _, data in taken), taken))
-        return UnitBody(tuple(runs), tuple(data for _, _, data in taken))
+                runs.append(SessionRun(lot.sender, number, count, lot.service))
+            lots.append(replace(lot, payloads=lot.payloads[lot.at : lot.at + count], at=0))
+            self._pass(lot, count)
+        self._leave(1, 0, lots)
+        return destinations, UnitBody(tuple(runs), tuple(data for lot in lots for data in lot.payloads))
 
-    def _part(self) -> UnitBody:
+    def _part(self, lot: Lot) -> UnitBody:
         """Return the next part of the large message at the head of the queue."""
-        sender, service, data = self._queue[0]
+        data, sender = lot.payloads[lot.at], lot.sender
         parts = -(-len(data) // self._whole_max)
         part = self._sent
-        number = self._number(sender) if part == 0 else self._numbers[sender]
+        number = self._number(sender, 1) if part == 0 else self._numbers[sender]
         self._sent += 1
-        messages: list[Queued] = []
+        lots: list[Lot] = []
         if self._sent == parts:
-            messages, self._sent = [self._queue.popleft()], 0
-        size = sum(len(one[2]) + OVERHEAD for one in messages)
-        self._under_way.append(_UnderWay(size, messages))
+            lots, self._sent = [replace(lot, payloads=[data], at=0)], 0
+            self._pass(lot, 1)
+        self._leave(1, 0, lots)
         chunk = data[part * self._whole_max : (part + 1) * self._whole_max]
-        return UnitBody((SessionRun(sender, number, 1, service),), (chunk,), part, parts)
+        return UnitBody((SessionRun(sender, number, 1, lot.service),), (chunk,), part, parts)
 
-    def _number(self, sender: int) -> int:
-        number = self._numbers[sender] = self._numbers.get(sender, 0) + 1
-        return number
+    def _pass(self, lot: Lot, count: int) -> None:
+        """These messages of the first lot are under way."""
+        lot.at += count
+        if not lot.left:
+            self._queue.popleft()
+        elif lot.at > GONE_MAX:
+            del lot.payloads[: lot.at]
+            lot.at = 0
 
-    def seen(self, *, is_void: bool) -> None:
-        """The oldest helping that was under way is on the tape."""
-        helping = self._under_way.popleft()
-        if is_void:
-            self._void += helping.messages
-            self.voids += 1
-        else:
-            self.size -= helping.size
+    def _leave(self, entries: int, each: int, lots: list[Lot]) -> None:
+        self._under_way.append(_UnderWay(entries, each, lots))
+        self.under_way += entries
+
+    def _number(self, sender: int, count: int) -> int:
+        """Return the number of the first of so many messages."""
+        before = self._numbers.get(sender, 0)
+        self._numbers[sender] = before + count
+        return before + 1
+
+    def seen(self, count: int = 1, *, is_void: bool) -> None:
+        """So many of the helpings that were under way, the oldest, are on the tape."""
+        self.under_way -= count
+        while count:
+            oldest = self._under_way[0]
+            entries = min(count, oldest.entries)
+            count -= entries
+            lots = oldest.seen(entries)
+            if not oldest.entries:
+                self._under_way.popleft()
+            if is_void:
+                self._void += lots
+                self.voids += entries
+            else:
+                self.size -= sum((lot.length + OVERHEAD) * lot.left for lot in lots)
+
+
+def _narrow(destinations: Digests, needs: Callable[[Digests], int]) -> Digests:
+    """Return destinations, or none if everybody is meant anyway."""
+    return destinations if needs(destinations) != EVERYBODY else ()

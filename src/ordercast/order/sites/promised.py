@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ordercast.model.configuration import ChangeReason
+from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import Attachment
 from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promise
@@ -20,13 +21,14 @@ PROMISED = ring.PROMISED - {Promise.FAIRNESS}
 SERVICES = ring.SERVICES
 EARLY = frozenset({Service.RELIABLE, Service.FIFO})
 MOVES = moves.MOVES | WIDE_MOVES
-ALARMS = ring.ALARMS
+ALARMS = ring.ALARMS | {AlarmKind.WRONG_SITE, AlarmKind.SITE_STUCK}
 
 # Why a view ends.
 VIEW_REASONS = (
     ChangeReason.SITE_HEARD,
     ChangeReason.SITE_LOST,
     ChangeReason.SITE_RING_CHANGED,
+    ChangeReason.SITE_STUCK,
     ChangeReason.ATTEMPT_LOST,
 )
 REASONS = ring.REASONS

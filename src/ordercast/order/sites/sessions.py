@@ -7,7 +7,7 @@ so what was delivered is a set, of which the counter shows the contiguous part.
 from __future__ import annotations
 
 from ordercast.model.ids import ProcessId
-from ordercast.order.sites.units import Unit
+from ordercast.order.sites.units import AnyUnit
 
 WideSession = tuple[ProcessId, int]  # originator, sender
 
@@ -16,9 +16,9 @@ class Sessions:
     def __init__(self) -> None:
         self._next: dict[WideSession, int] = {}
         self._ahead: dict[WideSession, set[int]] = {}  # delivered beyond the counter
-        self._waiting: dict[tuple[WideSession, int], list[Unit]] = {}  # FIFO units, by what they wait for
+        self._waiting: dict[tuple[WideSession, int], list[AnyUnit]] = {}  # FIFO units, by what they wait for
 
-    def lacks(self, unit: Unit) -> tuple[WideSession, int] | None:
+    def lacks(self, unit: AnyUnit) -> tuple[WideSession, int] | None:
         """Return a message that has to be delivered before this unit; None: there is none."""
         expected: dict[WideSession, int] = {}
         for session, run in unit.sessions():
@@ -28,14 +28,17 @@ class Sessions:
             expected[session] = max(following, run.first + run.messages)
         return None
 
-    def wait(self, unit: Unit, lacking: tuple[WideSession, int]) -> None:
+    def wait(self, unit: AnyUnit, lacking: tuple[WideSession, int]) -> None:
         """Keep a unit until that message is delivered."""
         self._waiting.setdefault(lacking, []).append(unit)
 
-    def delivered(self, unit: Unit) -> list[Unit]:
+    def delivered(self, unit: AnyUnit) -> list[AnyUnit]:
         """Count the messages of a unit; return those units that waited for them."""
-        freed: list[Unit] = []
+        freed: list[AnyUnit] = []
         for session, run in unit.sessions():
+            if self._next.get(session, 1) == run.first and not self._waiting and not self._ahead.get(session):
+                self._next[session] = run.first + run.messages
+                continue
             ahead = self._ahead.setdefault(session, set())
             ahead.update(range(run.first, run.first + run.messages))
             following = self._next.get(session, 1)

@@ -5,7 +5,7 @@ Transit does not wait for the tape: what comes on a link is passed on along the 
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 
 from ordercast.model.effects import Effect, Record
 from ordercast.model.errors import WireError
@@ -14,8 +14,11 @@ from ordercast.model.notes import Occurred, Occurrence, PacketDropped
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.convening import NEVER, Convener
+from ordercast.order.sites.early import EarlyFrames
 from ordercast.order.sites.frames import (
+    Contradiction,
     ProposeFrame,
+    QueueFrame,
     ReachRecord,
     RecoveredFrame,
     RoutesFrame,
@@ -30,14 +33,13 @@ from ordercast.order.sites.promised import WIDE
 from ordercast.order.sites.routes import SourceTree, children, reaches, trees_of
 from ordercast.order.sites.spreading import Spreading
 from ordercast.order.sites.states import REGULAR
-from ordercast.order.sites.tape import EVERYBODY, Tape
+from ordercast.order.sites.stuck import StuckSites
+from ordercast.order.sites.tape import Tape
 from ordercast.order.sites.topology import Records
 from ordercast.order.sites.units import Unit
-from ordercast.order.sites.update import Owing
-from ordercast.order.sites.views import SLOT_BITS, Fragment, WideProposal, digest_of
-
-PAST_MAX = 256  # views that are known to be over
-EARLY_MAX = 4096  # frames of views and attempts that have not begun here
+from ordercast.order.sites.update import Owing, SitePressure
+from ordercast.order.sites.views import EVERYBODY, Fragment, WideProposal
+from ordercast.order.sites.window import QueueReport
 
 
 class Speaker:
@@ -56,12 +58,14 @@ class Speaker:
         self._owing: Owing | None = None
         self._taken: WideProposal | None = None  # the highest attempt that was
         self._attempt_trees: tuple[SourceTree, ...] = ()
-        self._early: deque[tuple[UnitFrame | UpdateFrame | SpreadFrame, bytes]] = deque()
+        self._early = EarlyFrames()
         self.entries: list[tuple[int, bytes]] = []  # for the own ring, with the stamp that its clock has to hear first
         self.occurred: Counter[Occurrence] = Counter()
         self.spreading = Spreading(neighbours, self.occurred)
         self.dropped: list[str] = []  # why frames were
-        self._past: deque[bytes] = deque(maxlen=PAST_MAX)  # digests of views that are over
+        self._stuck = StuckSites(config.stuck_ns)
+        self._alarms: list[Effect] = []
+        self._queue = QueueReport()
 
     @property
     def is_open(self) -> bool:
@@ -72,8 +76,8 @@ class Speaker:
         return self._neighbours
 
     @property
-    def _is_behind(self) -> bool:
-        return bool(self._tape.behind_here)
+    def _pressure(self) -> SitePressure:
+        return SitePressure(bool(self._tape.behind_here), self._queue.told_ms)
 
     @property
     def is_quiet(self) -> bool:
@@ -104,37 +108,37 @@ class Speaker:
         control, tape.control = tape.control, []
         if not self.is_open:
             return
-        for unit in heard:
-            self._heed(unit, now)
+        if self._is_wide:
+            for unit in heard:
+                for single in unit.singles():
+                    self._heed(single, now)
         for spread in control:
             if self._taken is not None and spread.attempt == self._taken.id:
                 self._pass_on_control(spread, encode(spread))
 
     def _begin_view(self) -> None:
         view = self._tape.view
-        self._past.append(digest_of(self._view))
+        early = self._early.of_view(self._view, view.digest)
         self._view = view.id
         self.spreading.begin(self._tape.order)
+        self._queue = QueueReport()
         self._owing = Owing(self._config, self._tape.order.base, len(view.members))
-        early, self._early = self._early, deque()
         for frame, data in early:
-            if isinstance(frame, SpreadFrame):
-                self._early.append((frame, data))
-            elif frame.view == view.digest:
-                self.occurred[Occurrence.SITES_EARLY_FRAME] += 1
-                self._take_of_view(frame, data)
+            self.occurred[Occurrence.SITES_EARLY_FRAME] += 1
+            self._take_of_view(frame, data)
 
     def _heed(self, unit: Unit, now: Instant) -> None:
         order = self._tape.order
         assert self._owing is not None
         is_own = unit.rank == order.rank
         self._owing.heed(unit, now, is_foreign=not is_own)
-        if is_own and unit.previous is not None and self._is_wide:
+        if is_own and unit.previous is not None:
             place = self._tape.view.members.index(unit.originator)
             aru = order.arus[order.rank]
-            frame = UnitFrame(self._tape.view.digest, unit.rank, place, unit.stamp, unit.previous, aru, unit.body)
+            numbers = unit.rank, place, unit.stamp, unit.previous, aru, unit.needs
+            frame = UnitFrame(self._tape.view.digest, *numbers, unit.body)
             self.spreading.spread(frame, encode(frame))
-            self._owing.said(unit.stamp + 1, aru, False, None)
+            self._owing.said(unit.stamp + 1, aru, None, None)
 
     # Spreading
 
@@ -165,12 +169,15 @@ class Speaker:
                 self._take(peer, payload, now)
             except WireError as error:
                 self.dropped.append(str(error))
+                if isinstance(error, Contradiction):
+                    self._neighbours.fail(peer)
         return effects
 
     def _take(self, peer: ProcessId, data: bytes, now: Instant) -> None:
         frame = decode(data)
         match frame:
             case ReachRecord():
+                self._neighbours.check(frame.fragment)
                 if frame.process != self._me and self._records.take(frame, now):
                     self._has_news = True
                     self._flood(data, peer)
@@ -195,18 +202,27 @@ class Speaker:
     def _take_of_view(self, frame: UnitFrame | UpdateFrame, data: bytes) -> None:
         tape = self._tape
         if frame.view != tape.view.digest:
-            if frame.view not in self._past:
-                self._keep(frame, data)
+            self._early.keep(frame, data)
             return
         if frame.rank >= len(tape.view.fragments) or frame.rank == tape.rank:
             raise WireError("a frame of a fragment that is not there, or of my own")
-        if self.spreading.is_copy(frame):
+        if self.spreading.is_copy(frame, data):
             self.occurred[Occurrence.SITES_COPY] += 1
             return
+        is_for_tape = self.spreading.is_news(frame)
         self.spreading.spread(frame, data)
-        if not tape.order.is_held:
+        if isinstance(frame, UnitFrame) and self.spreading.lacks(frame):
+            self._ask(frame.rank)
+        if is_for_tape and not tape.order.is_held:
             stamp = frame.stamp if isinstance(frame, UnitFrame) else frame.line
-            self.entries.append((stamp >> SLOT_BITS, data))
+            self.entries.append((stamp, data))
+
+    def _ask(self, source: int) -> None:
+        """A unit came hollow that somebody here or beyond needs, since routes have changed: ask for it whole."""
+        self.occurred[Occurrence.SITES_ASKED_WHOLE] += 1
+        asked = self.spreading.ask(source)
+        if asked is not None:
+            self._send(asked[0], encode(asked[1]), is_urgent=True)
 
     def _take_routes(self, frame: RoutesFrame, data: bytes, peer: ProcessId | None = None) -> None:
         """Use other links, and tell it on; whoever has a new parent tells it what is here."""
@@ -219,12 +235,6 @@ class Speaker:
         self._flood(data, peer)
         for parent, vector in spreading.take_routes(frame):
             self._send(parent, encode(vector), is_urgent=True)
-
-    def _keep(self, frame: UnitFrame | UpdateFrame | SpreadFrame, data: bytes) -> None:
-        """What a link has acknowledged must not be thrown away while it may still be of use."""
-        self._early.append((frame, data))
-        if len(self._early) > EARLY_MAX:
-            self._early.popleft()
 
     def _take_proposal(self, proposal: WideProposal, data: bytes) -> None:
         if self._tape.ring not in proposal.fragments or self._tape.ring.representative != self._me:
@@ -241,17 +251,13 @@ class Speaker:
             link.withdraw()
         self._pass_on_control(SpreadFrame(proposal.id, coordinator, EVERYBODY, b""), data)
         self.entries.append((0, data))
-        early, self._early = self._early, deque()
-        for frame, each in early:
-            if isinstance(frame, SpreadFrame):
-                self._take_control(frame, each)
-            else:
-                self._early.append((frame, each))
+        for frame, each in self._early.of_attempts():
+            self._take_control(frame, each)
 
     def _take_control(self, spread: SpreadFrame, data: bytes) -> None:
         taken = self._taken
         if taken is None or spread.attempt > taken.id:
-            self._keep(spread, data)
+            self._early.keep(spread, data)
             return
         if spread.attempt < taken.id:
             return
@@ -262,7 +268,7 @@ class Speaker:
         if spread.needs & 1 << taken.rank_of[self._me]:
             stamp = frame.clock if isinstance(frame, StateFrame) else 0
             stamp = frame.stamp if isinstance(frame, RecoveredFrame) else stamp
-            self.entries.append((stamp >> SLOT_BITS, data))
+            self.entries.append((stamp, data))
 
     # Time
 
@@ -271,6 +277,7 @@ class Speaker:
         self._neighbours.forgive(now)
         self._records.forgive(now)
         self._convener.forgive(now)
+        self._stuck.forgive()
         self.occurred[Occurrence.SITES_FORGIVEN] += 1
 
     def step(self, now: Instant) -> list[Effect]:
@@ -284,7 +291,9 @@ class Speaker:
                 if self.spreading.routes is not None:
                     self._send(peer, encode(self.spreading.routes), is_urgent=True)
             self._tell_record(now)
+            self._look_for_stuck(now)
             self._convene(now)
+            self._tell_queue()
             self._update(now)
         effects = neighbours.flush(now)
         if neighbours.failed and self.is_open:
@@ -293,6 +302,22 @@ class Speaker:
             effects += neighbours.flush(now)
         neighbours.failed.clear()
         return effects
+
+    def _look_for_stuck(self, now: Instant) -> None:
+        """Leave out of the next view whoever answers and holds up all others."""
+        tape = self._tape
+        if now < self._stuck.look_at or tape.state != REGULAR or not self._is_wide:
+            return
+        for fragment in self._stuck.look(tape.order, now):
+            if self._convener.leave_out(fragment.representative, now):
+                self._has_news = True
+                self.occurred[Occurrence.SITES_STUCK] += 1
+                self._alarms.append(self._stuck.alarm(fragment))
+
+    def _tell_queue(self) -> None:
+        """Tell the own ring how long its links' queues are, when they have become long or short."""
+        if self._is_wide and self._tape.state == REGULAR and self._queue.is_news(self._neighbours.queue_ns()):
+            self.entries.append((0, encode(QueueFrame(self._queue.told_ms))))
 
     def _convene(self, now: Instant) -> None:
         """Look whether a view is to be proposed, when something has changed or it is time."""
@@ -330,23 +355,27 @@ class Speaker:
         owing, order = self._owing, self._tape.order
         if owing is None or self._tape.state != REGULAR or not self._is_wide:
             return NEVER
-        return owing.due(order.own.line, order.arus[order.rank], self._is_behind, now)
+        return owing.due(order.own.line, order.arus[order.rank], self._pressure, now)
 
     def _update(self, now: Instant) -> None:
         if self._owed_at(now) > now:
             return
         order = self._tape.order
         line, aru = order.own.line, order.arus[order.rank]
-        frame = UpdateFrame(self._tape.view.digest, order.rank, order.own.through, line, aru, self._is_behind)
+        numbers = order.rank, order.own.through, line, aru
+        frame = UpdateFrame(self._tape.view.digest, *numbers, self._pressure.is_behind, self._pressure.queue_ms)
         self.spreading.spread(frame, encode(frame))
         assert self._owing is not None
-        self._owing.said(line, aru, self._is_behind, now)
+        self._owing.said(line, aru, self._pressure, now)
         self.occurred[Occurrence.SITES_UPDATE] += 1
 
     def notes(self) -> list[Effect]:
         """Return what has happened since this was asked last."""
         effects: list[Effect] = [Record(Occurred(what, count)) for what, count in self.occurred.items() if count]
         effects += (Record(PacketDropped(why), WIDE) for why in self.dropped)
+        effects += [*self._alarms, *self._neighbours.alarms]
+        self._alarms.clear()
+        self._neighbours.alarms.clear()
         self.occurred.clear()
         self.dropped.clear()
         return effects
@@ -356,6 +385,8 @@ class Speaker:
         deadlines = [self._neighbours.next_deadline]
         if self.is_open and self._tape.is_begun:
             deadlines += [self._tell_at, self._convener.deadline, self._owed_at(Instant(0))]
+            if self._is_wide and self._tape.state == REGULAR:
+                deadlines.append(self._stuck.look_at)
         due = [one for one in deadlines if one is not None and one != NEVER]
         return min(due, default=None)
 

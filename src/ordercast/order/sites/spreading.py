@@ -5,25 +5,40 @@ the trees and not the view: the coordinator floods ROUTES, the links to use from
 Whoever takes up an epoch tells each of its new parents what it has of the streams that it gets from there (VECTOR); a
 parent that has the epoch sends what is lacking, and what comes later goes down the new trees. By induction from the
 source everything arrives. So a representative keeps the frames that it passed on until everybody has them.
+
+A branch in which no fragment needs a unit gets it hollow (`interest.py`). Routes anew may put somebody behind such a
+branch who needs it. So whoever holds a unit hollow that itself or somebody behind it needs asks its own parent for it
+by a VECTOR that does not count it, when it takes up an epoch or the unit comes; and passes it on when it is there.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ordercast.model.ids import ProcessId
 from ordercast.model.notes import Occurrence
-from ordercast.order.sites.frames import Had, RoutesFrame, UnitFrame, UpdateFrame, VectorFrame
+from ordercast.order.sites.codec import decode, encode
+from ordercast.order.sites.frames import Contradiction, Had, RoutesFrame, UnitFrame, UpdateFrame, VectorFrame
 from ordercast.order.sites.neighbours import Neighbours
 from ordercast.order.sites.order import WideOrder
-from ordercast.order.sites.routes import SourceTree, children, trees_of
-from ordercast.order.sites.views import SiteEdge
+from ordercast.order.sites.routes import SourceTree, children, reaches, trees_of
+from ordercast.order.sites.units import BodyKind
+from ordercast.order.sites.views import EVERYBODY, SiteEdge
 
 KEPT_MAX = 4096  # frames that are kept before those are let go that everybody has
 HAD_MAX = 1024  # stamps of a stream in a VECTOR
 
 LinkedParents = dict[int, tuple[int, tuple[int, int]]]  # by source: the parent, and the epoch of the link to it
+
+
+class KeptUnit(NamedTuple):
+    """A frame of a unit that not everybody is known to have."""
+
+    data: bytes
+    needs: int
+    is_hollow: bool
 
 
 class Spreading:
@@ -34,7 +49,7 @@ class Spreading:
         self.edges: tuple[SiteEdge, ...] = ()  # that are in use
         self.routes: RoutesFrame | None = None  # the newest of the view; None: those of its proposal
         self._order: WideOrder | None = None
-        self._kept: dict[tuple[int, int], bytes] = {}  # frames of units by rank and stamp
+        self._kept: dict[tuple[int, int], KeptUnit] = {}  # by rank and stamp
         self._kept_max = KEPT_MAX
         self._updates: dict[int, tuple[int, int, bytes]] = {}  # the newest of each rank: line, aru, frame
         self._asked: dict[int, VectorFrame] = {}  # VECTORs of epochs that have not come here, by rank
@@ -60,25 +75,51 @@ class Spreading:
 
     # Frames of the view
 
-    def is_copy(self, frame: UnitFrame | UpdateFrame) -> bool:
-        """Whether a frame, or one that says more, came before."""
+    def is_copy(self, frame: UnitFrame | UpdateFrame, data: bytes) -> bool:
+        """Whether a frame, or one that says more, came before. A Contradiction: another one with its name did."""
         if isinstance(frame, UnitFrame):
-            return frame.stamp < self.order.stable or (frame.rank, frame.stamp) in self._kept
+            kept = self._kept.get((frame.rank, frame.stamp))
+            is_hollow = frame.body.kind is BodyKind.HOLLOW
+            if kept is not None and kept.is_hollow is is_hollow and kept.data != data:
+                raise Contradiction("two units with one stamp in one stream")
+            is_fuller = kept is not None and kept.is_hollow and frame.body.kind is BodyKind.WHOLE
+            return frame.stamp < self.order.stable or (kept is not None and not is_fuller)
         line, aru, _ = self._updates.get(frame.rank, (0, 0, b""))
         return frame.line <= line and frame.aru <= aru
+
+    def is_news(self, frame: UnitFrame | UpdateFrame) -> bool:
+        """Whether a frame that is no copy is for the own tape: a unit that is needed here comes there whole, once."""
+        if isinstance(frame, UpdateFrame):
+            return True
+        if frame.needs >> self.order.rank & 1:
+            return frame.body.kind is not BodyKind.HOLLOW
+        return (frame.rank, frame.stamp) not in self._kept
 
     def spread(self, frame: UnitFrame | UpdateFrame, data: bytes) -> None:
         """Keep a new frame, and send it to those who get it from here."""
         if isinstance(frame, UnitFrame):
-            self._kept[frame.rank, frame.stamp] = data
-            if len(self._kept) > self._kept_max:
-                stable = self.order.stable
-                self._kept = {key: kept for key, kept in self._kept.items() if key[1] >= stable}
-                self._kept_max = max(KEPT_MAX, 2 * len(self._kept))
-        else:
-            self._updates[frame.rank] = frame.line, frame.aru, data
+            self._spread_unit(frame, data)
+            return
+        self._updates[frame.rank] = frame.line, frame.aru, data
         for child in children(self.trees[frame.rank], self.order.rank):
             self._send(child, data)
+
+    def _spread_unit(self, frame: UnitFrame, data: bytes) -> None:
+        is_hollow, was_known = frame.body.kind is BodyKind.HOLLOW, (frame.rank, frame.stamp) in self._kept
+        self._kept[frame.rank, frame.stamp] = KeptUnit(data, frame.needs, is_hollow)
+        if len(self._kept) > self._kept_max:
+            stable = self.order.stable
+            self._kept = {key: kept for key, kept in self._kept.items() if key[1] >= stable}
+            self._kept_max = max(KEPT_MAX, 2 * len(self._kept))
+        tree, hollow = self.trees[frame.rank], data if is_hollow else b""
+        for child in children(tree, self.order.rank):
+            if frame.needs == EVERYBODY or frame.needs & reaches(tree, child):
+                if not is_hollow:
+                    self._send(child, data)
+            elif not was_known:
+                hollow = hollow or encode(frame._replace(body=frame.body.hollow()))
+                self._send(child, hollow)
+                self._occurred[Occurrence.SITES_PRUNED] += not is_hollow
 
     def _send(self, rank: int, data: bytes, *, is_urgent: bool = False) -> None:
         link = self._neighbours.link_to(self._process(rank))
@@ -103,7 +144,9 @@ class Spreading:
             self.take_vector(self._process(rank), vector)
         fresh: dict[int, list[int]] = {}
         for source, parent in sorted(self._parents().items()):
-            if before.get(source) != parent:
+            lacking = self._lacking(source)
+            self._occurred[Occurrence.SITES_ASKED_WHOLE] += len(lacking)
+            if before.get(source) != parent or lacking:
                 fresh.setdefault(parent[0], []).append(source)
         return [(self._process(parent), self._vector(sources)) for parent, sources in sorted(fresh.items())]
 
@@ -116,12 +159,35 @@ class Spreading:
                 parents[source] = parent, tags[frozenset((me, parent))]
         return parents
 
+    def lacks(self, frame: UnitFrame) -> bool:
+        """Whether a unit came hollow, and is held so, that is needed here or beyond."""
+        if frame.body.kind is not BodyKind.HOLLOW:
+            return False
+        kept = self._kept.get((frame.rank, frame.stamp))
+        tree = self.trees[frame.rank]
+        return kept is not None and kept.is_hollow and bool(kept.needs & reaches(tree, self.order.rank))
+
+    def _lacking(self, source: int) -> set[int]:
+        """Return the stamps of units of a stream that are held hollow, and needed here or beyond."""
+        hollow = [(stamp, kept) for (rank, stamp), kept in self._kept.items() if rank == source and kept.is_hollow]
+        if not hollow:
+            return set()
+        beyond = reaches(self.trees[source], self.order.rank)
+        return {stamp for stamp, kept in hollow if kept.needs & beyond}
+
+    def ask(self, source: int) -> tuple[ProcessId, VectorFrame] | None:
+        """Return what to ask the parent for a stream; None: there is no parent now."""
+        parent = self._parents().get(source)
+        return None if parent is None else (self._process(parent[0]), self._vector([source]))
+
     def _vector(self, sources: Sequence[int]) -> VectorFrame:
         """Say what is here of these streams."""
         had = []
         for source in sources:
-            through = self.order.streams[source].through
-            beyond = sorted(stamp for rank, stamp in self._kept if rank == source and stamp > through)
+            lacking = self._lacking(source)
+            through = min([self.order.streams[source].through, *(stamp - 1 for stamp in lacking)])
+            stamps = (stamp for rank, stamp in self._kept if rank == source and stamp > through)
+            beyond = sorted(stamp for stamp in stamps if stamp not in lacking)
             had.append(Had(source, through, tuple(beyond[:HAD_MAX])))
         return VectorFrame(self.order.view.digest, self.epoch, tuple(had))
 
@@ -137,10 +203,23 @@ class Spreading:
         for had in frame.had:
             if had.rank >= len(self.trees) or self.trees[had.rank][rank] != order.rank:
                 continue
-            held = set(had.beyond)
+            held, beyond = set(had.beyond), reaches(self.trees[had.rank], rank)
             stamps = (stamp for source, stamp in self._kept if source == had.rank and stamp > had.through)
             for stamp in sorted(stamp for stamp in stamps if stamp not in held):
-                self._occurred[Occurrence.SITES_SENT_ANEW] += 1
-                self._send(rank, self._kept[had.rank, stamp])
+                self._send_anew(rank, self._kept[had.rank, stamp], beyond)
             if had.rank in self._updates:
                 self._send(rank, self._updates[had.rank][2])
+
+    def _send_anew(self, rank: int, kept: KeptUnit, beyond: int) -> None:
+        """Send a unit to a child: whole where it is needed, and hollow elsewhere. One that is needed and not here has
+        been asked for, and will be passed on."""
+        is_needed = bool(kept.needs & beyond)
+        if is_needed and kept.is_hollow:
+            return
+        data = kept.data
+        if not is_needed and not kept.is_hollow:
+            frame = decode(data)
+            assert isinstance(frame, UnitFrame), "units alone are kept here"
+            data = encode(frame._replace(body=frame.body.hollow()))
+        self._occurred[Occurrence.SITES_SENT_ANEW] += 1
+        self._send(rank, data)

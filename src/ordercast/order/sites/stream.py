@@ -8,9 +8,10 @@ follows below"), once all that it speaks of is here: links reorder.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
-from ordercast.order.sites.units import Unit
-from ordercast.order.stamped.lanes import Stamp, StampedLane
+from ordercast.order.sites.units import AnyUnit, Unit, UnitRun
+from ordercast.order.stamped.lanes import Stamp, StampedLane, StampedRun
 
 PROMISES_MAX = 64  # that wait for units
 
@@ -21,15 +22,16 @@ def front_of(line: int, rank: int) -> Stamp:
 
 
 class UnitStream:
-    __slots__ = ("_ahead", "_promises", "lane", "line", "passed", "rank", "through", "units")
+    __slots__ = ("_ahead", "_promises", "lane", "line", "passed", "rank", "through", "told", "units")
 
     def __init__(self, rank: int, line: int) -> None:
         self.rank = rank
         self.line = line
         self.through = 0  # stamp of the last contiguous unit
-        self.units: dict[int, Unit] = {}  # by stamp: all that are held
-        self.lane: StampedLane[Unit] = StampedLane(front_of(line, rank))
-        self.passed: deque[int] = deque()  # stamps of units that the order has passed, and that are held
+        self.units: dict[int, AnyUnit] = {}  # by stamp, runs by that of the first: all that are held
+        self.lane: StampedLane[AnyUnit] = StampedLane(front_of(line, rank))
+        self.passed: deque[int] = deque()  # stamps of units and runs that the order has passed, and that are held
+        self.told: list[Unit] = []  # units that tell interests, in order; whoever takes them empties it
         self._ahead: dict[int, Unit] = {}  # by the stamp of the unit before: not contiguous yet
         self._promises: list[tuple[int, int]] = []  # through, next: of what has not come yet
 
@@ -48,6 +50,35 @@ class UnitStream:
             self._advance()
         return True
 
+    def add_run(self, run: UnitRun) -> None:
+        """Take units of the own ring, which follow all that is here."""
+        self.units[run.stamp] = run
+        self.lane.add(run.place, (run.last, self.rank, 0), run)
+        self.through = run.last
+        self._raise(run.last + 1)
+
+    def cut(self, last: int) -> None:
+        """Make two of the run that waits first: one up to this stamp, and the rest."""
+        run = self.lane.runs.popleft().content
+        assert isinstance(run, UnitRun)
+        for piece in (run.between(last + 1, run.last), run.between(run.stamp, last)):
+            self.units[piece.stamp] = piece
+            self.lane.runs.appendleft(StampedRun(piece.place, (piece.last, self.rank, 0), piece))
+
+    def unroll(self) -> None:
+        """Hold single units from now on."""
+        held = self.units
+        self.passed = deque(unit.stamp for stamp in self.passed for unit in held[stamp].singles())
+        self.units = {unit.stamp: unit for stamp in sorted(held) for unit in held[stamp].singles()}
+        waiting = [unit for run in self.lane.runs for unit in held[run.content.stamp].singles()]
+        self.lane.runs = deque(StampedRun(unit.place, unit.place, self.units[unit.stamp]) for unit in waiting)
+
+    def single(self, stamp: int) -> Unit:
+        """Return a unit that is held, when single ones are."""
+        unit = self.units[stamp]
+        assert isinstance(unit, Unit)
+        return unit
+
     def promise(self, through: int, line: int) -> None:
         """Hear that nothing below `line` follows the unit `through`."""
         if through <= self.through:
@@ -61,6 +92,8 @@ class UnitStream:
         while (unit := self._ahead.pop(self.through, None)) is not None:
             self.lane.add(unit.place, unit.place, unit)
             self.through = unit.stamp
+            if unit.is_interest:
+                self.told.append(unit)
             self._raise(unit.stamp + 1)
         kept = [promise for promise in self._promises if promise[0] > self.through]
         if len(kept) < len(self._promises):
@@ -74,9 +107,8 @@ class UnitStream:
             self.line = line
             self.lane.raise_front(front_of(line, self.rank))
 
-    def forget(self, stable: int) -> int:
-        """Let go what everybody has and the order has passed; return how many bytes that were."""
-        size, passed = 0, self.passed
-        while passed and passed[0] < stable:
-            size += self.units.pop(passed.popleft()).body.size
-        return size
+    def forget(self, stable: int) -> Iterator[AnyUnit]:
+        """Let go what everybody has and the order has passed."""
+        units, passed = self.units, self.passed
+        while passed and units[passed[0]].last < stable:
+            yield units.pop(passed.popleft())

@@ -1,8 +1,10 @@
 """The tape: everything that changes a daemon's wide state comes to it in the order of its site's ring.
 
-    DataEntry     messages of a daemon of the site: a unit of the view, or void
+    DataEntry     messages of a daemon of the site, or what it wants: a unit of the view, or void
     UnitFrame     a unit of another site, as its representative brought it
     UpdateFrame   another site's promise and acknowledgement
+    BehindFrame, QueueFrame
+                  an application of the site cannot take more; what its links have to send waits for long
     ProposeFrame  BEGIN: from here on nothing of the old view is sent, taken or delivered
     SpreadFrame   STATE, RECOVERED and READY of an attempt, of this site or brought
 
@@ -13,12 +15,13 @@ and controls are void in all of it. Beyond the gap units are kept and lines stan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
-from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
-from ordercast.model.effects import Deliver, Effect, Install, Record
+from ordercast.model.configuration import ChangeReason
+from ordercast.model.effects import Effect, Record
 from ordercast.model.errors import WireError
-from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Instant, Position, ProcessId
+from ordercast.model.ids import ConfigurationId, Instant, ProcessId
 from ordercast.model.notes import Moved, Occurred, Occurrence
 from ordercast.order.sites.attempt import WideAttempt
 from ordercast.order.sites.codec import decode, encode
@@ -26,6 +29,7 @@ from ordercast.order.sites.frames import (
     BehindFrame,
     DataEntry,
     ProposeFrame,
+    QueueFrame,
     ReadyFrame,
     RecoveredFrame,
     SpreadFrame,
@@ -34,15 +38,17 @@ from ordercast.order.sites.frames import (
     UpdateFrame,
     WideFrame,
 )
-from ordercast.order.sites.order import PassedUnit, WideOrder
+from ordercast.order.sites.interest import InterestTable, Wishes, wants_of
+from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox
+from ordercast.order.sites.passage import Passage
 from ordercast.order.sites.plan import WidePlan
+from ordercast.order.sites.runs import EntryRun, read_entries
 from ordercast.order.sites.states import BROKEN, EXCHANGE, RECOVERY, REGULAR, STARTING
 from ordercast.order.sites.storage import WideStorage
-from ordercast.order.sites.units import Unit
-from ordercast.order.sites.views import RANK_SLOTS, TRANSITIONAL, Fragment, WideProposal, WideView
-
-EVERYBODY = (1 << 64) - 1
+from ordercast.order.sites.stream import UnitStream
+from ordercast.order.sites.units import AnyUnit, BodyKind, Unit, UnitRun
+from ordercast.order.sites.views import EVERYBODY, Fragment, WideProposal, WideView
 
 
 class Where(Enum):
@@ -56,31 +62,39 @@ class Where(Enum):
 class Tape:
     """The wide state of one daemon."""
 
-    def __init__(self, me: ProcessId, site: int, outbox: WideOutbox, storage: WideStorage) -> None:
+    def __init__(self, me: ProcessId, site: int, outbox: WideOutbox, storage: WideStorage, wishes: Wishes) -> None:
         self.me = me
         self.site = site
         self.outbox = outbox
         self.storage = storage
+        self.wishes = wishes
         self.state = STARTING
         self.ring: Fragment | None = None  # the regular configuration of the site's ring
         self.attempt: WideAttempt | None = None
         self.clock = 0  # the highest stamp on the tape
         self.behind: set[int] = set()  # ranks of sites where an application cannot take more
         self._updated: dict[int, int] = {}  # the highest promise in an update of each rank: links reorder
+        self.queues: dict[int, int] = {}  # how long those of sites are that are long, in milliseconds, by rank
         self.behind_here: set[ProcessId] = set()  # daemons of the site, likewise
         self.effects: list[Effect] = []  # for the driver; whoever takes them empties the list, likewise the next three
         self.entries: list[bytes] = []  # for the own ring
-        self.heard: list[Unit] = []  # new units, for the representative
+        self.heard: list[AnyUnit] = []  # new units, for the representative
         self.control: list[SpreadFrame] = []  # of the own ring, for the representative to spread
         self.known_seq = 0  # the highest of views and attempts
         self.view_seq = 0  # the highest of views that were installed or agreed to
         self._order: WideOrder | None = None
-        self._last: ConfigurationId = NO_CONFIGURATION  # the configuration in which messages are delivered
+        self._interests: InterestTable | None = None
+        self._passage = Passage(self.effects)
 
     @property
     def order(self) -> WideOrder:
         assert self._order is not None, "the first view is installed"
         return self._order
+
+    @property
+    def interests(self) -> InterestTable:
+        assert self._interests is not None, "the first view is installed"
+        return self._interests
 
     @property
     def view(self) -> WideView:
@@ -101,9 +115,9 @@ class Tape:
         self.ring = ring
         self.known_seq = self.view_seq = seq
         view = WideView(ConfigurationId(seq, self.me), WideProposal(ConfigurationId(seq, self.me), (ring,), ()), 0)
-        self._order = WideOrder(view, self.me)
+        self._order, self._interests = WideOrder(view, self.me), InterestTable(view)
         self._move(REGULAR, None, "alone")
-        self._install_regular(view, NO_CONFIGURATION, (self.me,), ChangeReason.STARTED)
+        self._passage.begin(view.id, view.members, (self.me,), ChangeReason.STARTED)
 
     def ring_changed(self, ring: Fragment, reason: ChangeReason) -> None:
         """The site's ring has another regular configuration: the stream of the old one has ended, and so does the
@@ -128,6 +142,42 @@ class Tape:
         if where is not Where.BEYOND and self.state == REGULAR:
             self.order.tape_at(seq, stamp)
 
+    def take_alike(
+        self, entries: Sequence[bytes], originator: ProcessId, seq: int, stamps: Sequence[int], where: Where
+    ) -> int:
+        """Take the first of entries in a row, and with it those of messages behind it that are alike; return how many
+        were taken."""
+        run = read_entries(entries) if where is Where.REGULAR else None
+        if run is None or stamps[run.entries - 1] != stamps[0] + run.entries - 1:
+            self.take(entries[0], originator, seq, stamps[0], where)
+            return 1
+        count = run.entries
+        self.clock = max(self.clock, stamps[count - 1])
+        self._take_run(run, originator, stamps[0])
+        if self.state == REGULAR:
+            self.order.tape_at(seq + count - 1, stamps[count - 1])
+        return count
+
+    def _take_run(self, said: EntryRun, originator: ProcessId, stamp: int) -> None:
+        is_void = self._is_void(said.view)
+        if originator == self.me:
+            self._see_own(said.entries, is_void)
+        if is_void:
+            return
+        order, needs = self.order, self.interests.needs(said.destinations)
+        run = UnitRun(order.rank, stamp, order.own.through, originator, said.run, said.each, said.payloads, needs)
+        order.take_run(run)
+        self.heard.append(run)
+
+    def _is_void(self, view: bytes) -> bool:
+        """Whether messages for this view come when another one is installed, or none."""
+        return self.state != REGULAR or view != self.view.digest
+
+    def _see_own(self, count: int, is_void: bool) -> None:
+        """So many helpings of this daemon are on the tape."""
+        self.outbox.seen(count, is_void=is_void)
+        self._occurred(Occurrence.SITES_VOID, count * is_void)
+
     def _take(self, frame: WideFrame, originator: ProcessId, stamp: int, where: Where) -> None:
         match frame:
             case DataEntry():
@@ -138,24 +188,41 @@ class Tape:
                 self._take_update(frame)
             case BehindFrame():
                 (self.behind_here.add if frame.is_behind else self.behind_here.discard)(originator)
+            case QueueFrame():
+                self._take_queue(self.rank, frame.queue_ms)
             case ProposeFrame() if where is Where.REGULAR:
                 self._take_begin(frame.proposal)
             case SpreadFrame() if where is Where.REGULAR:
                 self._take_control(frame)
 
     def _take_data(self, entry: DataEntry, originator: ProcessId, stamp: int, where: Where) -> None:
-        is_void = self.state != REGULAR or entry.view != self.view.digest
+        is_void = self._is_void(entry.view)
         if originator == self.me:
-            self.outbox.seen(is_void=is_void)
-            self._occurred(Occurrence.SITES_VOID, int(is_void))
+            self._see(entry, stamp, is_void)
         if is_void:
             return
         order = self.order
         previous = None if where is Where.BEYOND else order.own.through
-        unit = Unit(order.rank, stamp, previous, originator, entry.body)
+        unit = Unit(order.rank, stamp, previous, originator, entry.body, self.interests.needs(entry.destinations))
         if order.take(unit):
             self.heard.append(unit)
+            self._learn(order.rank)
         self._occurred(Occurrence.SITES_BEYOND_GAP, int(previous is None))
+
+    def _see(self, entry: DataEntry, stamp: int, is_void: bool) -> None:
+        """What this daemon gave to the ring is on the tape. What is void of its interests the next view tells anew."""
+        if entry.body.kind is not BodyKind.INTEREST:
+            self._see_own(1, is_void)
+        elif not is_void:
+            self.wishes.seen(entry.body, stamp)
+
+    def _learn(self, rank: int) -> None:
+        """Know what daemons want from the place on at which everything before it is here."""
+        stream = self.order.streams[rank]
+        for unit in stream.told:
+            self.interests.take(unit.originator, wants_of(unit.body))
+            self._occurred(Occurrence.SITES_INTEREST)
+        stream.told.clear()
 
     def _is_of_view(self, view: bytes, rank: int) -> bool:
         order = self.order
@@ -165,10 +232,12 @@ class Tape:
         if not self._is_of_view(frame.view, frame.rank) or frame.place >= len(self.view.members):
             return
         originator = self.view.members[frame.place]
-        unit = Unit(frame.rank, frame.stamp, frame.previous, originator, frame.body)
+        unit = Unit(frame.rank, frame.stamp, frame.previous, originator, frame.body, frame.needs)
         is_new = self.order.take(unit)
         if is_new:
             self.heard.append(unit)
+            self._learn(frame.rank)
+            self._occurred(Occurrence.SITES_HOLLOW, int(unit.is_hollow))
         self._occurred(Occurrence.SITES_LATE_CARRIER, int(is_new and self.state == BROKEN))
         self.order.acknowledge(frame.rank, frame.aru)
 
@@ -180,6 +249,13 @@ class Tape:
             return  # the site has changed its mind since
         self._updated[frame.rank] = frame.line
         (self.behind.add if frame.is_behind else self.behind.discard)(frame.rank)
+        self._take_queue(frame.rank, frame.queue_ms)
+
+    def _take_queue(self, rank: int, queue_ms: int) -> None:
+        if queue_ms:
+            self.queues[rank] = queue_ms
+        else:
+            self.queues.pop(rank, None)
 
     # Attempts
 
@@ -190,6 +266,7 @@ class Tape:
             self._occurred(Occurrence.SITES_ATTEMPT_REPLACED)
         self.attempt = WideAttempt(proposal, self.me)
         self.known_seq = max(self.known_seq, proposal.id.seq)
+        self.order.unroll()
         self.order.is_held = True
         self._move(EXCHANGE, ChangeReason(proposal.reason), f"attempt {proposal.id}")
         self._say(encode(self._state_frame(proposal.id)))
@@ -201,11 +278,16 @@ class Tape:
             self.me,
             self.view.id,
             tuple(stream.line for stream in order.streams),
-            tuple(tuple(sorted(stream.units)) for stream in order.streams),
+            tuple(_held(stream, is_hollow=False) for stream in order.streams),
             order.place[:2],
             tuple(sorted(order.commits)),
             self.clock,
             self.view_seq,
+            order.rank,
+            tuple(
+                tuple((stamp, stream.units[stamp].needs) for stamp in _held(stream, is_hollow=True))
+                for stream in order.streams
+            ),
         )
 
     def _say(self, frame: bytes, needs: int = EVERYBODY) -> None:
@@ -241,15 +323,16 @@ class Tape:
         self.view_seq = max(self.view_seq, plan.view.id.seq)
         self.known_seq = max(self.known_seq, self.view_seq)
         for (rank, stamp), needs in sorted(plan.to_send.items()):
-            unit = self.order.streams[rank].units[stamp]
-            frame = RecoveredFrame(attempt.id, self.view.digest, rank, unit.originator, stamp, unit.body)
+            unit = self.order.streams[rank].single(stamp)
+            frame = RecoveredFrame(attempt.id, self.view.digest, rank, unit.originator, stamp, unit.needs, unit.body)
             self._say(encode(frame), needs)
+            self._occurred(Occurrence.SITES_HOLLOW_RECOVERED, int(unit.is_hollow))
 
     def _take_recovered(self, attempt: WideAttempt, frame: RecoveredFrame) -> None:
         if frame.view != self.view.digest or (frame.rank, frame.stamp) not in attempt.lacking:
             return
         attempt.lacking.discard((frame.rank, frame.stamp))
-        self.order.hold(Unit(frame.rank, frame.stamp, None, frame.originator, frame.body))
+        self.order.hold(Unit(frame.rank, frame.stamp, None, frame.originator, frame.body, frame.needs))
         self._occurred(Occurrence.SITES_RECOVERED)
 
     def go_on(self, now: Instant) -> None:
@@ -277,49 +360,22 @@ class Tape:
 
     def _pass_up(self) -> None:
         self.order.walk()
-        self._deliver(self._last)
-
-    def _deliver(self, configuration: ConfigurationId) -> None:
-        out, self.order.out = self.order.out, []
-        parcels: list[PassedUnit] = []
-        for index, passed in enumerate(out):
-            parcels.append(passed)
-            if index + 1 == len(out) or out[index + 1].is_early != passed.is_early:
-                made = [one.unit.parcel(self.order.base, one.payloads) for one in parcels]
-                self.effects.append(Deliver(configuration, self.view.id, made, ordered=not passed.is_early))
-                parcels = []
+        self._passage.deliver(self.order)
 
     def _install(self, attempt: WideAttempt) -> None:
         """Everybody is ready: end the old view and begin the new one, at this entry of the tape."""
-        plan, old = attempt.plan, self.view.id
+        plan, reason = attempt.plan, ChangeReason(attempt.proposal.reason)
         assert plan is not None
-        order, reason = self.order, ChangeReason(attempt.proposal.reason)
-        order.up_to(plan.signal)
-        self._deliver(old)
-        transitional = ConfigurationId(plan.view.id.seq - TRANSITIONAL, plan.companions[0])
-        position = Position(old, max(0, order.place[0] - order.base), order.place[1] * RANK_SLOTS + RANK_SLOTS - 1)
-        members = plan.companions
-        self.effects.append(
-            Install(
-                Configuration(ConfigurationKind.TRANSITIONAL, transitional, members, old, members, reason, position)
-            )
-        )
-        beyond, dropped = order.rest(plan.lowest_line, plan.commits)
+        self._occurred(Occurrence.SITES_ORPHANED, int(plan.is_orphan))
+        beyond, dropped = self._passage.end(self.order, plan, reason)
         self._occurred(Occurrence.SITES_BEYOND_LINE, beyond)
         self._occurred(Occurrence.SITES_DROPPED, dropped)
-        self._deliver(transitional)
-        self._order, self.attempt = WideOrder(plan.view, self.me), None
+        self._order, self._interests, self.attempt = WideOrder(plan.view, self.me), InterestTable(plan.view), None
         self.behind.clear()
+        self.queues.clear()
         self._updated.clear()
         self._move(REGULAR, None, f"view {plan.view.id}")
-        self._install_regular(plan.view, transitional, plan.companions, reason)
-
-    def _install_regular(
-        self, view: WideView, previous: ConfigurationId, companions: tuple[ProcessId, ...], reason: ChangeReason
-    ) -> None:
-        self._last = view.id
-        kind, position = ConfigurationKind.REGULAR, Position(view.id, 0, 0)
-        self.effects.append(Install(Configuration(kind, view.id, view.members, previous, companions, reason, position)))
+        self._passage.begin(plan.view.id, plan.view.members, plan.companions, reason)
 
     # Notes
 
@@ -330,3 +386,8 @@ class Tape:
     def _occurred(self, what: Occurrence, count: int = 1) -> None:
         if count:
             self.effects.append(Record(Occurred(what, count)))
+
+
+def _held(stream: UnitStream, *, is_hollow: bool) -> tuple[int, ...]:
+    """Return the stamps of the units of a stream that are held, those with messages or those without."""
+    return tuple(sorted(stamp for stamp, unit in stream.units.items() if unit.is_hollow is is_hollow))

@@ -1,18 +1,24 @@
 """Units: what a daemon puts on its ring as one entry, messages of one class or a part of a large one.
 
-    body    part 2, parts 2, runs 1, then for each run sender 4, first number 4, count 1, service 1;
+    body    part 2, parts 2, runs 1, kind 1, then for each run sender 4, first number 8, count 1, service 1;
             then the length of each message 2, and the messages
+
+A *hollow* body has no lengths and no messages: it tells a site that wants none of them what there was (`interest.py`).
+A body that tells what its daemon wants has no runs, and three messages: a flag, digests gained, digests lost.
 
 Messages are numbered per session (originator and sender) within a view. All messages of a unit have one class, so that
 a unit is delivered as a whole: reliable ones at once, FIFO ones when everything before them in their sessions was, the
 others in the order of all.
+
+Units of one session that follow each other on their own ring, alike, are kept, ordered and passed up as one `UnitRun`:
+on the data path of a site nothing is done per unit. Whoever needs single ones asks for them.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -20,17 +26,29 @@ from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ProcessId
 from ordercast.model.service import SERVICE_MAX, Service
-from ordercast.order.sites.views import RANK_SLOTS
+from ordercast.order.sites.views import EVERYBODY, RANK_SLOTS
 from ordercast.order.stamped.lanes import Stamp
+from ordercast.wire.codec import NUMBER_MAX
+from ordercast.wire.header import payloads_from
 from ordercast.wire.reader import ByteReader
 
 MESSAGES_MAX = 255  # of a unit: slot 255 of a rank is the transitional view's
-_HEAD = struct.Struct(">HHB")
-_RUN = struct.Struct(">LLBB")
+_HEAD = struct.Struct(">HHBB")
+_RUN = struct.Struct(">LQBB")
 _LENGTH = struct.Struct(">H")
 BODY_HEAD_SIZE = _HEAD.size
 RUN_SIZE = _RUN.size
 LENGTH_SIZE = _LENGTH.size
+INTEREST_PARTS = 3  # flag, gained, lost
+DIGEST_SIZE = 4
+
+
+class BodyKind(IntEnum):
+    """What a body has beside its runs."""
+
+    WHOLE = 0
+    HOLLOW = 1
+    INTEREST = 2
 
 
 class DeliveryClass(IntEnum):
@@ -42,7 +60,7 @@ class DeliveryClass(IntEnum):
     SAFE = 3
 
 
-_CLASSES = {
+_CLASSES: dict[int, DeliveryClass] = {
     Service.RELIABLE: DeliveryClass.RELIABLE,
     Service.FIFO: DeliveryClass.FIFO,
     Service.CAUSAL: DeliveryClass.AGREED,
@@ -53,11 +71,11 @@ _CLASSES = {
 
 def class_of(service: int) -> DeliveryClass:
     """Return the class of a service that is served."""
-    return _CLASSES[Service(service)]
+    return _CLASSES[service]
 
 
 class SessionRun(NamedTuple):
-    """Messages in a row of one session, in one unit."""
+    """Messages in a row of one session, in one unit or in several alike."""
 
     sender: int
     first: int  # number of the first, from 1
@@ -72,21 +90,26 @@ class UnitBody(NamedTuple):
     payloads: tuple[bytes, ...]
     part: int = 0  # of a large message: which of its parts, from 0
     parts: int = 1
+    kind: BodyKind = BodyKind.WHOLE
 
     @property
     def delivery_class(self) -> DeliveryClass:
-        return class_of(self.runs[0].service)
+        return class_of(self.runs[0].service) if self.runs else DeliveryClass.RELIABLE
 
     @property
     def size(self) -> int:
         return sum(map(len, self.payloads))
+
+    def hollow(self) -> UnitBody:
+        """Return the same without messages."""
+        return self._replace(payloads=(), kind=BodyKind.HOLLOW)
 
 
 def encode_body(body: UnitBody) -> bytes:
     """Return the bytes of a body."""
     return b"".join(
         (
-            _HEAD.pack(body.part, body.parts, len(body.runs)),
+            _HEAD.pack(body.part, body.parts, len(body.runs), body.kind),
             *(_RUN.pack(*run) for run in body.runs),
             *(_LENGTH.pack(len(payload)) for payload in body.payloads),
             *body.payloads,
@@ -97,21 +120,41 @@ def encode_body(body: UnitBody) -> bytes:
 def decode_body(data: bytes) -> UnitBody:
     """Return the body that these bytes are; a WireError says why they are none."""
     reader = ByteReader(data, 0, "the unit")
-    part, parts, count = reader.unpack(_HEAD)
+    part, parts, count, kind = reader.unpack(_HEAD)
+    if kind == BodyKind.INTEREST:
+        return _decode_interest(reader, (part, parts, count))
+    if kind > BodyKind.INTEREST:
+        raise WireError(f"there is no unit of kind {kind}")
     if not count or part >= parts:
         raise WireError("a unit without messages, or a part beyond the last")
-    runs = tuple(SessionRun(*reader.unpack(_RUN)) for _ in range(count))
-    messages = sum(run.messages for run in runs)
-    if not all(run.messages and run.first for run in runs) or messages > MESSAGES_MAX or (parts > 1 and messages != 1):
+    runs = tuple([SessionRun._make(reader.unpack(_RUN)) for _ in range(count)])
+    messages = 0
+    for _, first, number, service in runs:
+        messages += number
+        if not number or not 0 < first <= NUMBER_MAX:
+            raise WireError("a unit whose messages cannot be counted")
+        if not Service.UNRELIABLE < service <= SERVICE_MAX:
+            raise WireError("a service that does not exist")
+    if messages > MESSAGES_MAX or (parts > 1 and messages != 1):
         raise WireError("a unit whose messages cannot be counted")
-    if any(not Service.UNRELIABLE < run.service <= SERVICE_MAX for run in runs):
-        raise WireError("a service that does not exist")
-    if len({class_of(run.service) for run in runs}) != 1:
+    if count > 1 and len({class_of(run.service) for run in runs}) != 1:
         raise WireError("a unit of two classes")
+    if kind == BodyKind.HOLLOW:
+        reader.end()
+        if parts > 1:
+            raise WireError("a hollow part of a large message")
+        return UnitBody(runs, (), kind=BodyKind.HOLLOW)
     lengths = reader.numbers(messages, "H")
-    payloads = tuple(reader.take(length) for length in lengths)
+    return UnitBody(runs, tuple(payloads_from(data, reader.at, len(data), lengths)), part, parts)
+
+
+def _decode_interest(reader: ByteReader, head: tuple[int, int, int]) -> UnitBody:
+    payloads = tuple(reader.take(length) for length in reader.numbers(INTEREST_PARTS, "H"))
     reader.end()
-    return UnitBody(runs, payloads, part, parts)
+    flag, gained, lost = payloads
+    if head != (0, 1, 0) or flag not in (b"\0", b"\1") or len(gained) % DIGEST_SIZE or len(lost) % DIGEST_SIZE:
+        raise WireError("a unit that tells an interest, and more or less than that")
+    return UnitBody((), payloads, kind=BodyKind.INTEREST)
 
 
 @dataclass(slots=True)
@@ -123,15 +166,39 @@ class Unit:
     previous: int | None  # stamp of the unit before it in its stream, 0: none; None: nobody here knows
     originator: ProcessId
     body: UnitBody
+    needs: int = EVERYBODY  # fragments that it is for, as bits
     is_delivered: bool = field(default=False, compare=False)
+
+    @property
+    def last(self) -> int:
+        """The stamp of the last unit, which is this one."""
+        return self.stamp
 
     @property
     def place(self) -> Stamp:
         return self.stamp, self.rank, 0
 
     @property
+    def size(self) -> int:
+        return self.body.size
+
+    @property
+    def payloads(self) -> Sequence[bytes]:
+        return self.body.payloads
+
+    @property
     def delivery_class(self) -> DeliveryClass:
         return self.body.delivery_class
+
+    @property
+    def is_hollow(self) -> bool:
+        """Whether its messages are not here, since nobody here wants them."""
+        return self.body.kind is BodyKind.HOLLOW
+
+    @property
+    def is_interest(self) -> bool:
+        """Whether it tells what its originator wants, and has nothing to deliver."""
+        return self.body.kind is BodyKind.INTEREST
 
     @property
     def is_ordered(self) -> bool:
@@ -149,3 +216,81 @@ class Unit:
         senders = [run.sender for run in runs for _ in range(run.messages)]
         services = [run.service for run in runs for _ in range(run.messages)]
         return self.stamp - base, self.originator, senders, services, payloads, len(payloads), self.rank * RANK_SLOTS
+
+    def singles(self) -> list[Unit]:
+        """Return the units one by one."""
+        return [self]
+
+
+@dataclass(slots=True)
+class UnitRun:
+    """Units in a row of one daemon's session, alike: as many messages in each, and stamps that follow each other."""
+
+    rank: int
+    stamp: int  # of the first
+    previous: int  # stamp of the unit before the first in its stream, 0: none
+    originator: ProcessId
+    run: SessionRun  # all messages
+    each: int  # messages in a unit
+    payloads: Sequence[bytes]
+    needs: int = EVERYBODY
+    is_delivered: bool = field(default=False, compare=False)
+
+    @property
+    def count(self) -> int:
+        return len(self.payloads) // self.each
+
+    @property
+    def last(self) -> int:
+        """The stamp of the last unit."""
+        return self.stamp + self.count - 1
+
+    @property
+    def place(self) -> Stamp:
+        return self.stamp, self.rank, 0
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.payloads))
+
+    @property
+    def delivery_class(self) -> DeliveryClass:
+        return class_of(self.run.service)
+
+    @property
+    def is_hollow(self) -> bool:
+        return False
+
+    @property
+    def is_ordered(self) -> bool:
+        return self.delivery_class >= DeliveryClass.AGREED
+
+    def sessions(self) -> Iterator[tuple[tuple[ProcessId, int], SessionRun]]:
+        """Yield all messages with the session that they are of."""
+        yield (self.originator, self.run.sender), self.run
+
+    def parcel(self, base: int, payloads: Sequence[bytes]) -> Parcel:
+        """Return the messages as they go up; `base` is the first number of the view."""
+        senders, services = (self.run.sender,) * len(payloads), bytes((self.run.service,)) * len(payloads)
+        return self.stamp - base, self.originator, senders, services, payloads, self.each, self.rank * RANK_SLOTS
+
+    def between(self, first: int, last: int) -> UnitRun:
+        """Return those of the units whose stamps are these."""
+        start, stop = (first - self.stamp) * self.each, (last + 1 - self.stamp) * self.each
+        previous = self.previous if first == self.stamp else first - 1
+        run = self.run._replace(first=self.run.first + start, messages=stop - start)
+        return replace(self, stamp=first, previous=previous, run=run, payloads=self.payloads[start:stop])
+
+    def singles(self) -> list[Unit]:
+        """Return the units one by one."""
+        found, previous = [], self.previous
+        for index in range(self.count):
+            at, stamp = index * self.each, self.stamp + index
+            run = self.run._replace(first=self.run.first + at, messages=self.each)
+            body = UnitBody((run,), tuple(self.payloads[at : at + self.each]))
+            found.append(Unit(self.rank, stamp, previous, self.originator, body, self.needs, self.is_delivered))
+            previous = stamp
+        return found
+
+
+AnyUnit = Unit | UnitRun

@@ -19,7 +19,7 @@ SEQ_STEP = 4  # seqs of attempts and views rise in such steps
 TRANSITIONAL = 2  # so much below a view is the transitional configuration that leads to it
 RANK_SLOTS = 256  # slots of a rank in a position
 _ID = struct.Struct(">QQ")
-SLOT_BITS = 8  # of a stamp: the place of an entry in its packet
+EVERYBODY = (1 << 64) - 1  # all fragments, as bits
 
 
 class Fragment(NamedTuple):
@@ -60,9 +60,6 @@ class WideProposal:
     @cached_property
     def rank_of(self) -> dict[ProcessId, int]:
         return {member: rank for rank, fragment in enumerate(self.fragments) for member in fragment.members}
-
-    def rank_of_ring(self, ring: ConfigurationId) -> int | None:
-        return next((rank for rank, one in enumerate(self.fragments) if one.ring == ring), None)
 
 
 @dataclass(frozen=True)

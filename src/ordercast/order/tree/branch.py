@@ -131,7 +131,7 @@ class Branch:
         groups = offer.cargo.groups
         if not groups or groups[-1] >= len(stream.tree.names):
             raise BadBlock("an offer to groups that there are not")
-        if not all(stream.tree.is_above(self.me, one) for one in stream.tree.receivers(groups)):
+        if not stream.tree.footprint(self.me, groups):
             raise BadBlock("an offer to one who is not above all receivers")
         self.offers.add(offer.cargo)
 
@@ -264,15 +264,12 @@ class Branch:
     def counts(self) -> Counter[Occurrence]:
         """Return what has happened since this was asked last."""
         source, offers, delivering = self.source, self.offers, self.delivering
-        counts = self.happened + Counter(
-            {
-                Occurrence.TREE_ENTRY_RAISED: source.entry_raised,
-                Occurrence.TREE_ENTRY_AWAITED: source.entry_waited,
-                Occurrence.TREE_WINDOW_FULL: offers.held_back,
-                Occurrence.TREE_HELD_BY_APPLICATION: offers.held_by_application,
-                Occurrence.TREE_DROPPED_AGAIN: delivering.dropped,
-            }
-        )
+        counts = self.happened.copy()
+        counts[Occurrence.TREE_ENTRY_RAISED] = source.entry_raised
+        counts[Occurrence.TREE_ENTRY_AWAITED] = source.entry_waited
+        counts[Occurrence.TREE_WINDOW_FULL] = offers.held_back
+        counts[Occurrence.TREE_HELD_BY_APPLICATION] = offers.held_by_application
+        counts[Occurrence.TREE_DROPPED_AGAIN] = delivering.dropped
         source.entry_raised = source.entry_waited = offers.held_back = offers.held_by_application = 0
         delivering.dropped = 0
         self.happened.clear()

@@ -9,7 +9,7 @@ from ordercast.model.effects import Effect, Unicast
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, Instant, ProcessId
 from ordercast.order.links.config import LinkConfig
-from ordercast.order.links.link import Link, LinkFailure, Tags
+from ordercast.order.links.link import Link, LinkFailure, LinkFigures, Tags
 from ordercast.wire.head import transmitter_of
 from ordercast.wire.header import digest_of
 
@@ -90,6 +90,10 @@ class Bundle:
     def next_deadline(self) -> Instant | None:
         deadlines = (link.next_deadline for link in self._links.values())
         return min((at for at in deadlines if at is not None), default=None)
+
+    def figures(self) -> dict[ProcessId, LinkFigures]:
+        """Return what is to be seen of each link."""
+        return {process: link.figures() for process, link in sorted(self._links.items())}
 
     @property
     def is_quiet(self) -> bool:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND
+from ordercast.model.quantities import duration_text
 from ordercast.order.tree.builders import BUILDERS
+
+PAUSE = "the ring's pause"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +26,29 @@ class TreeConfig:
     source_window: int = 1 << 18  # bytes that a process may have sent and not seen ordered
 
     def validate(self) -> None:
+        """Every key by itself, and what the engine rests on; all that is wrong is said at once."""
         times = ("open_gap_ns", "rebuild_gap_ns", "close_patience_ns", "link_patience_ns", "load_gap_ns")
         positive = (*times, "build_budget", "channel_window", "entry_window", "source_window")
         problems = [f"{name} must be at least 1" for name in positive if getattr(self, name) < 1]
-        if self.builder not in BUILDERS:
-            problems.append(f"there is no builder {self.builder!r}: it is one of {', '.join(BUILDERS)}")
-        if self.channel_window > self.entry_window:
-            problems.append("entry_window must be at least channel_window")
+        rules = [
+            (self.builder in BUILDERS, f"builder must be one of {', '.join(BUILDERS)}"),
+            (self.channel_window <= self.entry_window, "entry_window must be at least channel_window"),
+        ]
+        problems += [text for holds, text in rules if not holds]
         if problems:
+            raise UsageError("; ".join(problems))
+
+    def validate_beside(self, pause_ns: int) -> None:
+        """What keeps a live cluster calm, too. `pause_ns`: how long a member of the ring may do nothing unnoticed; a
+        link to it must not be given up meanwhile. And a tree that cannot close because of a link must be found by the
+        link, which is then avoided, not by the close."""
+        self.validate()
+        rules = [
+            (
+                self.link_patience_ns > pause_ns,
+                f"link_patience_ns must be more than {PAUSE}, {duration_text(pause_ns)}",
+            ),
+            (self.link_patience_ns <= self.close_patience_ns, "close_patience_ns must be at least link_patience_ns"),
+        ]
+        if problems := [text for holds, text in rules if not holds]:
             raise UsageError("; ".join(problems))

@@ -38,6 +38,7 @@ from ordercast.order.tree.forest import Forest, Tree
 from ordercast.order.tree.graph import NoGraph
 from ordercast.order.tree.reports import HeldMark
 from ordercast.order.tree.source import TreeSource
+from ordercast.order.tree.story import ForestStep, step_of
 
 WANTS_KEPT = 64  # openings for which it is known what was wanted here
 KEPT = 2  # openings after which a tree that has closed is forgotten
@@ -106,6 +107,7 @@ class Course:
         self.branch = Branch(me, config, source, delivering)
         self.trees: dict[int, list[Tree]] = {}  # by birth
         self.closed: list[Closed] = []  # to be said
+        self.steps: list[ForestStep] = []  # changes of the forest, since somebody asked
 
     # The control stream
 
@@ -163,6 +165,7 @@ class Course:
         self.trees[opening.number] = born
         self.unclosed = {root for _, root in opening.closing}
         self.boundaries.append(Boundary(opening, tuple(items), directory, forest, self.is_frozen))
+        self.steps.append(_step(opening, items))
 
     def _cut(self, reconcile: Reconcile, originator: ProcessId) -> None:
         """All trees end, when everybody knows what was held; the next opening is of new ones alone."""
@@ -170,6 +173,7 @@ class Course:
             return
         opening = Opening(reconcile.number, self.index, b"", tuple(sorted(self.forest_ahead.trees)), ())
         self.ordered, self.forest_ahead, self.unclosed = reconcile.number, Forest(), set()
+        self.steps.append(ForestStep(reconcile.number, len(opening.closing), 0, is_cut=True))
         self.trees[reconcile.number] = []
         self.boundaries.append(Boundary(opening, (), self.directory, Forest(), self.is_frozen, is_cut=True))
 
@@ -316,3 +320,11 @@ class Course:
 
     def check_invariants(self) -> None:
         self.branch.check_invariants()
+
+
+def _step(opening: Opening, items: Iterable[ControlItem]) -> ForestStep:
+    wishes = [
+        (item.originator, item.control.gained, item.control.lost) for item in items if isinstance(item.control, Wants)
+    ]
+    messages = sum(isinstance(item.control, Everywhere) for item in items)
+    return step_of(opening.number, len(opening.closing), len(opening.born), wishes, messages)

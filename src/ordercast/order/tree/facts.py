@@ -28,6 +28,7 @@ from ordercast.order.tree.exchange import TreeExchange
 from ordercast.order.tree.flowing import TreeFlow
 from ordercast.order.tree.loads import Loads
 from ordercast.order.tree.managing import Manager
+from ordercast.order.tree.observed import TreeSeen, nothing_seen, tree_seen
 from ordercast.order.tree.promised import ENGINE, GROUPS, PROMISED, REPLICAS, SERVICES
 from ordercast.order.tree.saying import Saying
 from ordercast.order.tree.source import TreeSource
@@ -75,7 +76,7 @@ class TreeFacts:
 
     @property
     def process(self) -> ProcessId:
-        return self._course_now.me
+        return self._me
 
     @property
     def _course_now(self) -> Course:
@@ -87,13 +88,22 @@ class TreeFacts:
         """The configuration that is installed, for a witness."""
         return self._course
 
+    def observed(self, now: Instant) -> TreeSeen:
+        """What can be seen of the forest from this process."""
+        if self._course is None:
+            return nothing_seen(self._me)
+        links = {} if self._bundle is None else self._bundle.figures()
+        return tree_seen(self._course, self._flow.story, links, now)
+
     @property
     def traffic(self) -> Traffic:
         return self._observed.traffic
 
     @property
     def configuration(self) -> Membership:
-        view = self._course_now.configuration
+        if self._course is None:
+            return self._observed.configuration
+        view = self._course.configuration
         return Membership(view.id, view.members)
 
     @property

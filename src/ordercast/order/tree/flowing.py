@@ -4,7 +4,7 @@ openings take effect, the manager changes the forest."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ordercast.model.effects import Effect, Record
 from ordercast.model.errors import WireError
@@ -28,6 +28,7 @@ from ordercast.order.tree.course import Course
 from ordercast.order.tree.loads import Loads
 from ordercast.order.tree.managing import Manager
 from ordercast.order.tree.saying import Saying
+from ordercast.order.tree.story import ForestStory
 from ordercast.order.tree.stream import BadBlock
 
 
@@ -37,6 +38,7 @@ class TreeFlow:
     manager: Manager
     loads: Loads
     spare: int  # bytes of the control stream's room that users may not fill
+    story: ForestStory = field(default_factory=ForestStory)
 
     def go_on(self, course: Course, bundle: Bundle, now: Instant) -> Iterator[Effect]:
         """Let everything go on that can."""
@@ -54,6 +56,7 @@ class TreeFlow:
                 bundle.send(process, block, now)
             is_moving = bool(outgoing) or course.opened > opened
         yield from course.occurrences()
+        self._note_story(course, now)
         self.saying.own.extend((encode_closed(closed), Service.AGREED) for closed in course.closed)
         course.closed.clear()
         for process in bundle.broken():
@@ -84,6 +87,13 @@ class TreeFlow:
                     yield Record(PacketDropped(str(error)))
                     bundle.fail(process)
                     break
+
+    def _note_story(self, course: Course, now: Instant) -> None:
+        """Take note of what status displays tell of the forest."""
+        self.story.steps.extend(course.steps)
+        course.steps.clear()
+        stream = course.branch.stream
+        self.story.look(stream is None or stream.is_closed, now)
 
     def _send(self, course: Course) -> None:
         """Send what the users of this process have waiting."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from ordercast.model.ids import ProcessId
 from ordercast.order.tree.blocks import GroupPlaces
-from ordercast.order.tree.graph import Graph
+from ordercast.order.tree.graph import Graph, NoGraph
 
 TreeId = tuple[int, ProcessId]  # birth and root
 
@@ -18,7 +18,7 @@ TreeId = tuple[int, ProcessId]  # birth and root
 class Tree:
     """One tree. GroupPlaces are numbered by their sorted names."""
 
-    __slots__ = ("_entries", "_places", "_receivers", "_routes", "birth", "graph", "names", "root")
+    __slots__ = ("_entries", "_footprints", "_places", "_receivers", "_routes", "birth", "graph", "names", "root")
 
     def __init__(self, birth: int, graph: Graph) -> None:
         self.birth = birth
@@ -28,6 +28,7 @@ class Tree:
         self._places = {name: place for place, name in enumerate(self.names)}
         self._receivers: dict[GroupPlaces, frozenset[ProcessId]] = {}
         self._entries: dict[tuple[GroupPlaces, ProcessId | None], ProcessId] = {}
+        self._footprints: dict[tuple[ProcessId, GroupPlaces], frozenset[ProcessId]] = {}
         self._routes: dict[tuple[ProcessId, GroupPlaces], Mapping[ProcessId, tuple[ProcessId, ...]]] = {}
 
     @property
@@ -84,7 +85,15 @@ class Tree:
         return routes[node]
 
     def footprint(self, entry: ProcessId, groups: GroupPlaces) -> frozenset[ProcessId]:
-        return self.graph.below(entry, self.receivers(groups))
+        """Return the processes that messages visit; none, if the entry is not above all receivers."""
+        found = self._footprints.get((entry, groups))
+        if found is None:
+            try:
+                found = self.graph.below(entry, self.receivers(groups))
+            except NoGraph:
+                found = frozenset()
+            self._footprints[entry, groups] = found
+        return found
 
     def wants(self, process: ProcessId) -> tuple[str, ...]:
         """Return the groups that a process wants, by name."""

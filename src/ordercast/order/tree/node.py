@@ -246,6 +246,7 @@ class TreeNode(TreeFacts):
         self._bundle = self._bundle_of(self._course_now)
         self._manager.begin()
         self._loads.begin()
+        self._flow.story.begin()
         self._saying.begin(f"={self._me:x}")
         yield Install(view)
         for message in ahead:

@@ -24,6 +24,7 @@ from ordercast.order.tree.promised import SERVICES
 from ordercast.wire.header import Part
 
 LENGTH_SIZE = 4  # before each payload
+EntryKey = tuple[int, ProcessId]  # a birth, and one of its entries
 
 
 def size_of(submissions: Sequence[Submission | Submissions], message_size_max: int) -> int:
@@ -112,6 +113,8 @@ class TreeSource:
     _number: int = 0
     _unordered: int = 0
     _unordered_size: int = 0
+    _used: dict[EntryKey, int] = field(default_factory=dict)  # how much of what is sent to groups is where
+    _asked: dict[EntryKey, int] = field(default_factory=dict)  # likewise, of what is not ordered
 
     @property
     def is_empty(self) -> bool:
@@ -168,10 +171,14 @@ class TreeSource:
         entry = self._entry(wish, tree) if trees else self.me
         if entry in self.avoided:
             return None if self._unordered else SourceTurn(self._in_one_piece(wish))
-        if any((one.offer.birth, one.offer.entry) != (tree.birth, entry) for one in self.unordered):
+        if self._is_asked_elsewhere((tree.birth, entry)):
             self.entry_waited += 1
             return None
         return SourceTurn(wish, tree, entry)
+
+    def _is_asked_elsewhere(self, entry: EntryKey) -> bool:
+        """Whether something is sent and not ordered at another entry than this one."""
+        return bool(self._asked.keys() - {entry})
 
     def _start_anew(self, wish: SourceWish) -> None:
         """All receivers of a large message must have all its parts: its tree has changed, so it begins once more, when
@@ -209,11 +216,9 @@ class TreeSource:
 
     def _entry(self, wish: SourceWish, tree: Tree) -> ProcessId:
         own = entry = tree.entry(tree.places(wish.destinations), self.me)
-        for one in self.sent.values():
-            offer = one.offer
-            is_here = offer.birth == tree.birth and tree.has(offer.entry)
-            if is_here and offer.cargo.groups and tree.is_above(offer.entry, entry):
-                entry = offer.entry
+        for birth, used in self._used:
+            if birth == tree.birth and tree.has(used) and tree.is_above(used, entry):
+                entry = used
         self.entry_raised += entry != own
         return entry
 
@@ -235,6 +240,10 @@ class TreeSource:
         self.sent[wish.source] = Sent(wish, offer, is_outside=is_outside)
         self._unordered += 1
         self._unordered_size += wish.size
+        at = tree.birth, entry
+        self._asked[at] = self._asked.get(at, 0) + 1
+        if groups:
+            self._used[at] = self._used.get(at, 0) + 1
         return offer
 
     def submitted(self, turn: SourceTurn) -> None:
@@ -270,18 +279,21 @@ class TreeSource:
         if sent is None or sent.place is not None:
             return False
         sent.place = place
+        self._answered(sent)
+        return True
+
+    def _answered(self, sent: Sent) -> None:
         self._unordered -= 1
         self._unordered_size -= sent.wish.size
-        return True
+        _take_one(self._asked, sent)
 
     def refuse(self, source: int) -> bool:
         """Hear that a cargo came too late; all refused ones are sent anew, in order, when everything is answered."""
         sent = self.sent.get(source)
         if sent is None or sent.place is not None:
             return False
-        del self.sent[source]
-        self._unordered -= 1
-        self._unordered_size -= sent.wish.size
+        self._drop(sent)
+        self._answered(sent)
         self._shut = sent.offer.birth, sent.offer.entry
         self.refused.append(sent.wish)
         if not self._unordered:
@@ -299,9 +311,14 @@ class TreeSource:
             self._release(first)
         return sent
 
+    def _drop(self, sent: Sent) -> None:
+        del self.sent[sent.wish.source]
+        if sent.offer.cargo.groups:
+            _take_one(self._used, sent)
+
     def _release(self, sent: Sent) -> None:
         wish = sent.wish
-        del self.sent[wish.source]
+        self._drop(sent)
         if wish.whole is not None and wish.part != Part.LAST:
             if not wish.whole.is_given_up:
                 self.begun.append(wish)
@@ -325,7 +342,7 @@ class TreeSource:
                 again.append(sent.wish)
                 if along is not None and sent.offer.entry not in along:
                     sent.wish.mark_again()
-        self.sent, self._shut = {}, None
+        self.sent, self._shut, self._used, self._asked = {}, None, {}, {}
         self._unordered = self._unordered_size = 0
         cut = 0
         wishes = sorted([*again, *self.refused], key=lambda wish: wish.source)  # answers may have been on their way
@@ -338,3 +355,10 @@ class TreeSource:
         if along is not None:
             self.avoided = set()
         return len(again), cut
+
+
+def _take_one(counts: dict[EntryKey, int], sent: Sent) -> None:
+    at = sent.offer.birth, sent.offer.entry
+    counts[at] -= 1
+    if not counts[at]:
+        del counts[at]

@@ -122,7 +122,7 @@ class TreeStream:
         tree, groups = self.tree, ordered.cargo.groups
         if ordered.entry == self.me or not groups or groups[-1] >= len(tree.names):
             return False
-        return tree.is_above(ordered.entry, self.me) and self.me in tree.footprint(ordered.entry, groups)
+        return tree.has(ordered.entry) and self.me in tree.footprint(ordered.entry, groups)
 
     def _process(self, held: HeldBlock, ordered: Ordered, data: bytes) -> None:
         assert ordered.rank > self.last, "ranks rise"

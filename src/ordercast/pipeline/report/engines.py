@@ -22,6 +22,7 @@ ENGINE_PARTS: Mapping[str, EnginePart] = {
     "gateways": NOTHING,
     "adaptive": NOTHING,
     "sites": NOTHING,
+    "tree": NOTHING,
 }
 
 

@@ -152,7 +152,7 @@ def _want(life: Life, event: Wanted, n: int) -> None:
         times = life.wanted.setdefault(destination, [])
         if event.begins:
             times.append((n, FOREVER))
-        elif times:
+        elif times and times[-1][1] == FOREVER:  # else a wish is given up that was never answered
             times[-1] = times[-1][0], n
 
 

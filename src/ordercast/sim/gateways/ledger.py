@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId, process_text
@@ -92,7 +93,7 @@ class RingLedger:
         elif isinstance(entry.carried.item, Stretch):
             self._carried_packets(process, physical, entry, entry.carried.item)
 
-    def _check_ticks(self, process: ProcessId, ring: PhysicalRing, seqs: tuple[int, ...], tick: int) -> None:
+    def _check_ticks(self, process: ProcessId, ring: PhysicalRing, seqs: Sequence[int], tick: int) -> None:
         """Ticks rise along a ring, from its birth on, and a packet has one tick."""
         ticks, (last_seq, last_tick) = self._ticks[ring.id], self._last.get((process, ring.id), (0, ring.tick))
         for seq in seqs:

@@ -18,7 +18,7 @@ from ordercast.trace.records import Crashed, DeliveredBatch, Departed, Event, In
 class RestWitness:
     def __init__(self) -> None:
         self._views: dict[ProcessId, Configuration] = {}  # the regular view that each is in
-        self._delivered: dict[tuple[ProcessId, ConfigurationId], int] = {}  # the highest seq
+        self._rested: dict[tuple[ProcessId, ConfigurationId], int] = {}  # the seq with which the token rested last
         self._sent: dict[ConfigurationId, tuple[int, ProcessId]] = {}  # the highest seq since installation, by whom
         self._resting: set[ProcessId] = set()  # whose next visit is one with a token that rests
         self._findings = Findings()
@@ -27,7 +27,7 @@ class RestWitness:
         if isinstance(event, Noted):
             self._note(event.process, event.note)
         elif isinstance(event, DeliveredBatch):
-            self._delivered[event.process, event.origin] = event.messages[-1].number
+            self._deliver(event)
         elif isinstance(event, Installed):
             if event.configuration.kind is ConfigurationKind.REGULAR:
                 self._views[event.process] = event.configuration
@@ -56,11 +56,16 @@ class RestWitness:
             self._findings.add(RestPromise.PLACE, what, process, view.id)
         for member in view.members:
             its_view = self._views.get(member)
-            if its_view is None or its_view.id != view.id:
-                continue  # it has gone, or gone on
-            if self._delivered.get((member, view.id), NO_SEQ) < seq:
-                what = f"the token rested before {process_text(member)} had delivered packet {seq}"
-                self._findings.add(RestPromise.COMPLETE, what, process, view.id)
+            if its_view is not None and its_view.id == view.id:  # otherwise it has gone, or gone on
+                self._rested[member, view.id] = seq
+
+    def _deliver(self, event: DeliveredBatch) -> None:
+        """What comes now from below the seq of a rest had not been delivered then. Packets of a message that was not
+        whole then have their message above it."""
+        number = event.messages[0].number
+        if number <= self._rested.get((event.process, event.origin), NO_SEQ):
+            what = f"the token rested before {process_text(event.process)} had delivered packet {number}"
+            self._findings.add(RestPromise.COMPLETE, what, event.process, event.origin)
 
     def verdicts(self) -> list[Verdict]:
         """Return a verdict on what was broken."""

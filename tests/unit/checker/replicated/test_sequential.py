@@ -10,7 +10,7 @@ from ordercast.checker.replicated.sequential import Caller
 from ordercast.checker.replicated.sequential_owned import model_of
 from ordercast.replicated.machine import Origin
 from ordercast.replicated.structures.base import BACK_COMMAND, Owned, Owner, gone_command
-from ordercast.sim.users import STRUCTURES, structure_of, user_of
+from ordercast.sim.users import STRUCTURES, kind_of, user_of
 
 OWNERS = [Owner("a@n0", 1), Owner("b@n1", 2), Owner("b@n1", 3), Owner("c@n2", 4)]
 
@@ -19,7 +19,8 @@ OWNERS = [Owner("a@n0", 1), Owner("b@n1", 2), Owner("b@n1", 3), Owner("c@n2", 4)
 @pytest.mark.parametrize("kind", STRUCTURES)
 def test_a_model_does_what_the_structure_does(kind: str, seed: int) -> None:
     rng = Random(seed)
-    structure, model = structure_of(kind), model_of(kind)
+    made, numbers = kind_of(kind)
+    structure, model = made(*numbers), model_of(kind)
     users = [user_of(structure, owner) for owner in OWNERS]
     for position in range(1, 300):
         number = rng.randrange(len(OWNERS))

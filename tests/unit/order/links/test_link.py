@@ -44,6 +44,23 @@ def test_everything_comes_once(config: LinkConfig, loss: float) -> None:
         assert pair.arrived[1] == sent
 
 
+def test_a_path_that_becomes_slow_has_not_failed() -> None:
+    """A round trip of 440 ms is longer than the time in which something must move; a path that is cut is given up."""
+    is_cut = False
+    pair = pair_of(NEAR, lambda end, packet, now: [] if is_cut else [min(MS + now // 10, 220 * MS)])
+    for number in range(300):
+        pair.send(0, [b"%d" % number])
+        pair.run(pair.now + 20 * MS)
+    pair.settle(10_000 * MS)
+    pair.send(0, [b"alone, and acknowledged after 440 ms"])
+    pair.run(pair.now + 1_000 * MS)
+    assert pair.ends[0].failure is None and len(pair.arrived[1]) == 301
+    is_cut = True
+    pair.send(0, [b"lost"])
+    pair.run(pair.now + 3_000 * MS)
+    assert pair.ends[0].failure is LinkFailure.STALLED
+
+
 def test_payloads_go_up_before_a_gap_is_filled() -> None:
     eaten = iter([True])
     pair = pair_of(FAR, lambda end, packet, now: [] if next(eaten, False) else [50 * MS])

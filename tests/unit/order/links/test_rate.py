@@ -112,3 +112,15 @@ def test_rates_are_read(text: str, rate: int | None) -> None:
 def test_other_rates_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="30mbit"):
         rate_from(text)
+
+
+def test_who_sends_little_keeps_the_window_of_a_beginner_when_packets_are_lost() -> None:
+    fair = Fair(1_000, 1_200)
+    for second in range(1, 9):
+        assert fair.has_room(3)
+        fair.acknowledged(3, 100 * MS, Instant(second * SECOND))
+        fair.lost(Instant(second * SECOND), Instant(second * SECOND))
+    assert fair.window == FIRST_WINDOW
+    assert not fair.has_room(FIRST_WINDOW)
+    fair.lost(Instant(9 * SECOND), Instant(9 * SECOND))
+    assert fair.window == FIRST_WINDOW // 2

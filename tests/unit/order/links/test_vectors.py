@@ -11,11 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from ordercast.model.ids import SECOND, Duration, Instant
 from ordercast.order.links.codec import PART, PROBE, LinkHead, LinkKind, encode_link, encode_ranges
-from ordercast.order.links.link import Tags
 from ordercast.order.links.packing import Packer
-from ordercast.order.links.stream import StreamLink
 from tests.unit.order.links.pair import CLUSTER, ENDS
 from tests.unit.wire.vectors import bytes_in, page_of
 
@@ -42,12 +39,6 @@ def _head(kind: LinkKind, flags: int, number: int) -> LinkHead:
     return LinkHead(kind, flags, 0x0000_0007_0000_0009, number, 40, 2, 1_000_000, 2_000_000)
 
 
-def _stream() -> bytes:
-    link = StreamLink(CLUSTER, ENDS[0], ENDS[1], Tags(7, 9), Instant(0), 100, Duration(SECOND))
-    link.send([b"hello"])
-    return link.flush(Instant(0), 100)
-
-
 VECTORS = (
     Vector(
         "data",
@@ -69,12 +60,6 @@ VECTORS = (
             *(*CLEAR, (2, "kind status, flags: probe"), *LINK, (1, "ranges")),
             *((4, "distance from aru"), (2, "packets"), (4, "distance from aru"), (2, "packets")),
         ),
-    ),
-    Vector(
-        "stream",
-        "The first bytes of a connection, with a payload",
-        _stream(),
-        (*CLEAR, (1, "kind stream"), (8, "tag"), (4, "length"), (5, "hello")),
     ),
 )
 

@@ -30,6 +30,7 @@ from ordercast.order.sites.frames import (
     WideFrame,
 )
 from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, encode_greeting
+from ordercast.order.sites.interest import WantsTold, wants_body
 from ordercast.order.sites.units import SessionRun, UnitBody, decode_body, encode_body
 from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal
 from ordercast.wire.head import HEAD_SIZE
@@ -41,15 +42,18 @@ BODY = UnitBody((SessionRun(7, 1, 2, Service.AGREED), SessionRun(9, 4, 1, Servic
 NEAR, FAR = Fragment(ConfigurationId(4, P), 0, (P, Q)), Fragment(ConfigurationId(12, R), 1, (R,))
 PROPOSAL = WideProposal(ATTEMPT, (NEAR, FAR), (SiteEdge(0, 1, 20, 30, (5, 6)),), 17)
 FRAMES: tuple[WideFrame, ...] = (
-    DataEntry(VIEW, BODY),
-    UnitFrame(VIEW, 1, 2, 300, 200, 100, BODY),
+    DataEntry(VIEW, (), BODY),
+    DataEntry(VIEW, (7, 9), wants_body(WantsTold((3, 5), (4,), True))),
+    UnitFrame(VIEW, 1, 2, 300, 200, 100, 3, BODY),
+    UnitFrame(VIEW, 1, 2, 300, 200, 100, 1, BODY.hollow()),
     UpdateFrame(VIEW, 1, 300, 400, 200, True),
     ReachRecord(5, NEAR, (RecordLink(R, 20, (5, 6)),), ATTEMPT, 12),
     ProposeFrame(PROPOSAL),
     SpreadFrame(ATTEMPT, 1, 3, b"more"),
     StateFrame(ATTEMPT, P, ATTEMPT, (10, 20), ((11, 15), ()), (9, 1), (P, R), 99, 4),
+    StateFrame(ATTEMPT, P, ATTEMPT, (10, 20), ((11, 15), ()), (9, 1), (P, R), 99, 4, 1, (((12, 1),), ())),
     ReadyFrame(ATTEMPT, Q),
-    RecoveredFrame(ATTEMPT, VIEW, 0, Q, 77, BODY),
+    RecoveredFrame(ATTEMPT, VIEW, 0, Q, 77, 3, BODY),
     BehindFrame(True),
     RoutesFrame(VIEW, 3, PROPOSAL.edges),
     VectorFrame(VIEW, 3, (Had(0, 44, (50, 51)), Had(1, 0, ()))),
@@ -95,7 +99,7 @@ def wrong(frame: WideFrame) -> str:
 
 
 def test_what_contradicts_itself_is_refused_in_a_sentence() -> None:
-    assert "follows a later one" in wrong(UnitFrame(VIEW, 1, 2, 300, 300, 100, BODY))
+    assert "follows a later one" in wrong(UnitFrame(VIEW, 1, 2, 300, 300, 100, 3, BODY))
     assert "below its last unit" in wrong(UpdateFrame(VIEW, 1, 400, 400, 200, True))
     assert "rank 64" in wrong(UpdateFrame(VIEW, 64, 300, 400, 200, True))
     assert "beyond all bounds" in wrong(UpdateFrame(VIEW, 1, 300, 1 << 63, 200, True))

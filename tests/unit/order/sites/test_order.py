@@ -138,7 +138,7 @@ def test_the_signal_is_the_highest_place_and_the_view_lies_above_all() -> None:
     }
     plan = plan_of(proposal, states, A)
     assert plan.signal == (30, 2, 0) and plan.commits == {A, B, C}
-    assert plan.view.id == ConfigurationId(24, A) and plan.view.base == 700 >> 8
+    assert plan.view.id == ConfigurationId(24, A) and plan.view.base == 700
 
 
 def test_companions_are_those_with_the_same_view() -> None:

@@ -8,17 +8,22 @@ from ordercast.model.effects import Alarm, Effect, Endpoint, Persist, Unicast
 from ordercast.model.errors import WireError
 from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, NodeId, ProcessId
 from ordercast.model.service import Service
+from ordercast.order.outbox import Lot, lots_from
+from ordercast.order.setup import FarNode
+from ordercast.order.sites.codec import decode
 from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.frames import DataEntry
 from ordercast.order.sites.neighbours import Neighbours
 from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.routes import children, reaches, tree_of, used_edges
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.units import SessionRun, Unit, UnitBody
-from ordercast.order.sites.update import NEVER, Owing
+from ordercast.order.sites.update import NEVER, Owing, SitePressure
 from ordercast.order.sites.views import SiteEdge
 
 A, B = ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1)
 T0 = Instant(0)
+CALM = SitePressure(False, 0)
 
 
 def test_trees_are_shortest_paths_by_directed_costs_with_ties_by_hops_and_rank() -> None:
@@ -39,33 +44,60 @@ def test_trees_are_shortest_paths_by_directed_costs_with_ties_by_hops_and_rank()
     assert used_edges(3, (*triangle[1:], SiteEdge(0, 1, 9, 9, (1, 1)))) == triangle[1:]
 
 
+def messages(sender: int, service: Service, *payloads: bytes) -> list[Lot]:
+    return lots_from(payloads, int(service), sender)
+
+
+def bodies(outbox: WideOutbox, view: bytes, limit: int = 1) -> list[UnitBody]:
+    """Return what the next helpings say."""
+    found = [decode(entry) for entry in outbox.next(view, limit)]
+    return [entry.body for entry in found if isinstance(entry, DataEntry)]
+
+
+V1, V2, V3 = (bytes((number,)) * 8 for number in (1, 2, 3))
+
+
 def test_a_void_helping_is_sent_again_before_all_later_ones() -> None:
     outbox = WideOutbox(200)
-    outbox.add([(0, Service.AGREED, b"a" * 150), (0, Service.AGREED, b"b" * 150), (1, Service.SAFE, b"c")])
-    first = outbox.next(b"1")
-    second = outbox.next(b"1")
-    assert first is not None and second is not None and second.body.runs == (SessionRun(0, 2, 1, Service.AGREED),)
+    outbox.add(messages(0, Service.AGREED, b"a" * 150, b"b" * 150) + messages(1, Service.SAFE, b"c"))
+    (first,), (second,) = bodies(outbox, V1), bodies(outbox, V1)
+    assert first.payloads == (b"a" * 150,) and second.runs == (SessionRun(0, 2, 1, Service.AGREED),)
     outbox.seen(is_void=False)
-    assert outbox.next(b"2") is None  # the second is still under way
+    assert outbox.next(V2) == []  # the second is still under way
     outbox.seen(is_void=True)
-    again = outbox.next(b"2")
-    assert again is not None and again.body.payloads == (b"b" * 150,) and again.body.runs[0].first == 1
-    last = outbox.next(b"2")
-    assert last is not None and last.body.payloads == (b"c",) and outbox.next(b"2") is None
+    (again,) = bodies(outbox, V2)
+    assert again.payloads == (b"b" * 150,) and again.runs[0].first == 1
+    (last,) = bodies(outbox, V2)
+    assert last.payloads == (b"c",) and outbox.next(V2) == []
+
+
+def test_of_helpings_that_are_alike_those_are_sent_again_that_are_void() -> None:
+    outbox = WideOutbox(200)
+    payloads = [bytes((number,)) * 80 for number in range(9)]
+    outbox.add(messages(0, Service.AGREED, *payloads))
+    size = outbox.size
+    sent = bodies(outbox, V1, 3)
+    assert [body.payloads for body in sent] == [tuple(payloads[at : at + 2]) for at in (0, 2, 4)]
+    assert [body.runs[0].first for body in sent] == [1, 3, 5] and outbox.under_way == 3
+    outbox.seen(2, is_void=False)
+    assert outbox.size == size * 5 // 9
+    outbox.seen(is_void=True)
+    assert [body.payloads for body in bodies(outbox, V2, 9)] == [tuple(payloads[4:6])]  # laid apart from what waited
+    assert [body.payloads for body in bodies(outbox, V2, 9)] == [tuple(payloads[6:8])]
+    assert [body.payloads for body in bodies(outbox, V2, 9)] == [(payloads[8],)]
 
 
 def test_a_large_message_whose_last_part_is_void_starts_over() -> None:
     outbox = WideOutbox(100)
-    outbox.add([(5, Service.AGREED, bytes(200))])
-    parts = [outbox.next(b"1") for _ in range(3)]
-    assert [part and (part.body.part, part.body.parts) for part in parts] == [(0, 3), (1, 3), (2, 3)]
+    outbox.add(messages(5, Service.AGREED, bytes(200)))
+    parts = [bodies(outbox, V1)[0] for _ in range(3)]
+    assert [(part.part, part.parts) for part in parts] == [(0, 3), (1, 3), (2, 3)]
     for is_void in (False, False, True):
         outbox.seen(is_void=is_void)
-    begun = outbox.next(b"2")
-    assert begun is not None and begun.body.part == 0
+    assert bodies(outbox, V2)[0].part == 0
     outbox.seen(is_void=True)
-    again = outbox.next(b"3")
-    assert again is not None and again.body.part == 0 and again.body.runs[0].first == 1
+    (again,) = bodies(outbox, V3)
+    assert again.part == 0 and again.runs[0].first == 1
 
 
 def unit(stamp: int, service: Service) -> Unit:
@@ -74,36 +106,36 @@ def unit(stamp: int, service: Service) -> Unit:
 
 def test_an_update_is_owed_for_what_waits_and_for_what_is_here_and_not_for_rising_stamps() -> None:
     owing = Owing(SitesConfig(delta_ns=100), 10)
-    assert owing.due(99, 10, False, T0) == NEVER
+    assert owing.due(99, 10, CALM, T0) == NEVER
     owing.heed(unit(50, Service.AGREED), T0, is_foreign=True)
-    assert owing.due(99, 10, False, T0) == T0
-    owing.said(99, 10, False, T0)
-    assert owing.due(200, 10, False, T0) == NEVER
-    assert owing.due(200, 51, False, Instant(30)) == 100  # δ after the last one
-    owing.said(200, 51, False, Instant(100))
-    assert owing.due(300, 300, False, Instant(400)) == NEVER
+    assert owing.due(99, 10, CALM, T0) == T0
+    owing.said(99, 10, CALM, T0)
+    assert owing.due(200, 10, CALM, T0) == NEVER
+    assert owing.due(200, 51, CALM, Instant(30)) == 100  # δ after the last one
+    owing.said(200, 51, CALM, Instant(100))
+    assert owing.due(300, 300, CALM, Instant(400)) == NEVER
 
 
 def test_reliable_units_are_acknowledged_lazily() -> None:
     owing = Owing(SitesConfig(delta_ns=0, lazy_ns=1000), 10)
     owing.heed(unit(50, Service.RELIABLE), T0, is_foreign=True)
-    owing.said(99, 10, False, T0)
-    assert owing.due(99, 51, False, T0) == 1000
-    assert owing.due(99, 50, False, T0) == NEVER
+    owing.said(99, 10, CALM, T0)
+    assert owing.due(99, 51, CALM, T0) == 1000
+    assert owing.due(99, 50, CALM, T0) == NEVER
 
 
 def test_reliable_units_ask_lazily_for_a_promise_or_nobody_could_acknowledge_them() -> None:
     owing = Owing(SitesConfig(delta_ns=0, lazy_ns=1000), 10)
     owing.heed(unit(50, Service.RELIABLE), T0, is_foreign=True)
-    assert owing.due(99, 10, False, T0) == 1000
-    owing.said(99, 10, False, Instant(1000))
-    assert owing.due(200, 10, False, Instant(1000)) == NEVER
+    assert owing.due(99, 10, CALM, T0) == 1000
+    owing.said(99, 10, CALM, Instant(1000))
+    assert owing.due(200, 10, CALM, Instant(1000)) == NEVER
 
 
 def test_a_full_window_of_reliable_units_asks_soon() -> None:
     owing = Owing(SitesConfig(delta_ns=100, window=4), 10, daemons=2)
     owing.heed(unit(50, Service.RELIABLE), T0, is_foreign=True)
-    assert owing.due(99, 10, False, T0) == T0
+    assert owing.due(99, 10, CALM, T0) == T0
 
 
 def test_a_disk_that_hangs_is_not_waited_for_without_end() -> None:
@@ -130,8 +162,8 @@ def exchange(one: Neighbours, other: Neighbours, packets: list[tuple[object, byt
 
 def pair() -> tuple[Neighbours, Neighbours]:
     config = SitesConfig()
-    one = Neighbours(A, 0, [(NodeId(2), Endpoint("2", 0))], config, bytes(8))
-    other = Neighbours(B, 1, [(NodeId(1), Endpoint("1", 0))], config, bytes(8))
+    one = Neighbours(A, 0, [FarNode(NodeId(2), Endpoint("2", 0), 1)], config, bytes(8))
+    other = Neighbours(B, 1, [FarNode(NodeId(1), Endpoint("1", 0), 0)], config, bytes(8))
     return one, other
 
 
@@ -172,7 +204,7 @@ def test_a_restarted_process_is_found_again() -> None:
     exchange(one, other, sent(one.flush(T0)), T0)
     late = Instant(3_000 * MILLISECOND)
     one.flush(late)
-    again = Neighbours(ProcessId(B + 1), 1, [(NodeId(1), Endpoint("1", 0))], SitesConfig(), bytes(8))
+    again = Neighbours(ProcessId(B + 1), 1, [FarNode(NodeId(1), Endpoint("1", 0), 0)], SitesConfig(), bytes(8))
     again.represent(ProcessId(B + 1), late)
     exchange(one, again, sent(one._greet_all()), late)
     assert [link.peer for link in one.up()] == [B + 1] and again.up()[0].tags == one.up()[0].tags[::-1]
@@ -185,7 +217,7 @@ def test_a_link_of_an_earlier_life_is_not_taken_for_one_of_this() -> None:
     for each, me in ((one, A), (other, B)):
         each.represent(me, T0)
     exchange(one, other, sent(one.flush(T0)), T0)
-    again = Neighbours(ProcessId(B + 1), 1, [(NodeId(1), Endpoint("1", 0))], SitesConfig(), bytes(8))
+    again = Neighbours(ProcessId(B + 1), 1, [FarNode(NodeId(1), Endpoint("1", 0), 0)], SitesConfig(), bytes(8))
     again.represent(ProcessId(B + 1), T0)
     link = one.link_to(B)
     assert link is not None

@@ -22,15 +22,16 @@ from ordercast.order.sites.frames import (
     UnitFrame,
     UpdateFrame,
 )
+from ordercast.order.sites.interest import Wishes
 from ordercast.order.sites.neighbours import Neighbour, Neighbours
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.spreading import Spreading
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
-from ordercast.order.sites.tape import EVERYBODY, Tape, Where
+from ordercast.order.sites.tape import Tape, Where
 from ordercast.order.sites.units import SessionRun, UnitBody
-from ordercast.order.sites.views import SiteEdge, WideProposal, WideView
+from ordercast.order.sites.views import EVERYBODY, SiteEdge, WideProposal, WideView
 
 from .test_order import FRAGMENTS, VIEW, A, B, C, passed, unit
 
@@ -43,7 +44,7 @@ def alone() -> Tape:
     """Return the tape of A, in a view of its own."""
     storage = WideStorage(1)
     storage.start({})
-    tape = Tape(A, 0, WideOutbox(1000), storage)
+    tape = Tape(A, 0, WideOutbox(1000), storage, Wishes(1))
     tape.begin(FRAGMENTS[0], 4)
     return tape
 
@@ -54,7 +55,7 @@ def proposal(seq: int) -> WideProposal:
 
 def test_lines_move_in_the_transitional_configuration_up_to_its_first_gap() -> None:
     tape = alone()
-    entry = encode(DataEntry(tape.view.digest, BODY))
+    entry = encode(DataEntry(tape.view.digest, (), BODY))
     tape.take(entry, B, 1, 300, Where.TRANSITIONAL)
     assert tape.order.own.line == 301
     tape.take(entry, B, 3, 400, Where.BEYOND)
@@ -137,7 +138,7 @@ def test_everybody_has_the_same_trees() -> None:
 
 
 def frame(stamp: int, previous: int) -> UnitFrame:
-    return UnitFrame(VIEW.digest, 0, 0, stamp, previous, 0, BODY)
+    return UnitFrame(VIEW.digest, 0, 0, stamp, previous, 0, EVERYBODY, BODY)
 
 
 def test_who_has_a_new_parent_tells_it_what_is_here_and_gets_the_rest() -> None:
@@ -163,6 +164,6 @@ def test_who_has_a_new_parent_tells_it_what_is_here_and_gets_the_rest() -> None:
 @pytest.mark.parametrize("stamp", [300, 500])
 def test_what_came_before_is_a_copy(stamp: int) -> None:
     made, _ = spreading_at(C, EDGE)
-    assert not made.is_copy(frame(stamp, 0))
+    assert not made.is_copy(frame(stamp, 0), encode(frame(stamp, 0)))
     made.spread(frame(stamp, 0), encode(frame(stamp, 0)))
-    assert made.is_copy(frame(stamp, 0))
+    assert made.is_copy(frame(stamp, 0), encode(frame(stamp, 0)))

@@ -1,7 +1,9 @@
 """Normal operation: messages are numbered, sent, received and delivered. (Paper, sections 4.1 and 4.2)
 
 An idle ring rests: after a rotation that brought nothing new, whoever sent last makes its visit and keeps the token for
-`rest_ns`, since it is likely to send again; any other that gets something to send wakes it with a packet.
+`rest_ns`, since it is likely to send again; any other that gets something to send wakes it with a packet. What whoever
+sent last got to send during that rotation is sent at once, and the token rests on: a client that sends one message at a
+time, and the next when the last has come back, would otherwise keep the token going, and wait for it each time.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from ordercast.order.ring.states.token_visit import (
 from ordercast.order.ring.two_queues import TwoQueues
 from ordercast.wire.messages import Token, Wake
 from ordercast.wire.run import PacketRun, build_runs
+
+LITTLE = 8  # packets: who has no more to send is no reason to pass the token on; who streams has more at each visit
 
 
 @dataclass(slots=True)
@@ -105,7 +109,7 @@ class Operational(Working):
           me: the aru had been there at two visits of mine in a row. Then it was there at each other member's visit in
           between, and so it was at their visits since: two in a row, so they have delivered it as well.
         - Nobody misses a packet, or had something to send (`waiting` counts me too), unless nobody may send, because
-          somebody is behind.
+          somebody is behind. If I alone have a little, it is as if I got it when the token had come to rest.
 
         - Where the ring settles, everything has become safe at me when the token left me, whatever it asked for. By the
           same argument it is safe at all others.
@@ -122,31 +126,32 @@ class Operational(Working):
             and (memory.safe_seq >= token.seq or not facts.parts.settles)
             and not (token.requests or self.woken or _has_news(facts))
             and not (facts.leaving and facts.wants_token)
-            and (
-                (behind > 0 and facts.parts.attached is None)
-                or (not facts.outbox.is_ready and waiting <= memory.wanted)
-            )
+            and ((behind > 0 and facts.parts.attached is None) or (_has_little(facts) and waiting <= memory.wanted))
         )
 
     def _rest(self, token: Token, step: Step) -> State:
-        """The visit is made now, so that a submission finds nothing left to do but to be sent."""
+        """The visit is made now, so that a submission finds nothing left to do but to be sent: one that has come before
+        the token, too."""
         facts = step.facts
-        self.resting = self._visit(token, step)
+        self.resting = self._visit(token, step, keeps=True)
         step.arm(Timer.REST, facts.config.rest_ns)
         if len(facts.installed.members) == 1:
             facts.timers.cancel(Timer.REST, Timer.TOKEN_LOSS)  # nobody waits for a sign of life
+        if facts.outbox.is_ready and not facts.installed.memory.behind:
+            return self._add(self.resting, step)
         return self.leave_if_done(step)
 
     def _work(self, token: Token, step: Step) -> State:
         self.woken = False
-        self._visit(token, step, passes_on=True)
+        self._visit(token, step)
         return self.leave_if_done(step)
 
-    def _visit(self, token: Token, step: Step, *, passes_on: bool = False) -> Token:
+    def _visit(self, token: Token, step: Step, *, keeps: bool = False) -> Token:
+        """Send what there is and pass the token on, or keep it, and send nothing yet."""
         facts = step.facts
         if facts.clock.tick > token.timestamp:
             token = replace(token, timestamp=facts.clock.tick)
-        source, wanted = outbox_source(facts), facts.outbox.packets()
+        source, wanted = _nothing if keeps else outbox_source(facts), facts.outbox.packets()
         amend = unchanged if facts.parts.attached is None else partial(_extended, facts)
         visited = work(
             facts.installed,
@@ -157,7 +162,7 @@ class Operational(Working):
             facts.config,
             amend,
             is_behind=facts.is_behind,
-            passes_on=passes_on,
+            passes_on=not keeps,
         )
         facts.past.advance(step.effects)
         facts.installed.store.discard(facts.installed.memory.safe_seq)
@@ -253,6 +258,15 @@ def outbox_source(facts: Facts) -> Source:
         return runs
 
     return take
+
+
+def _nothing(first: Seq, token_round: int, timestamp: int, limit: int) -> list[PacketRun]:
+    return []
+
+
+def _has_little(facts: Facts) -> bool:
+    """Tell whether what waits here lets the token rest. An engine that encloses the ring waits for the token itself."""
+    return not facts.outbox.is_ready if facts.parts.is_enclosed else facts.outbox.has_at_most(LITTLE)
 
 
 def _extended(facts: Facts, token: Token) -> Token:

@@ -1,0 +1,112 @@
+"""Units in a row: the same bytes, the same order and the same messages as one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.model.service import Service
+from ordercast.order.sites.codec import decode, encode
+from ordercast.order.sites.frames import DataEntry
+from ordercast.order.sites.order import WideOrder
+from ordercast.order.sites.runs import EntryRun, build_entries, read_entries
+from ordercast.order.sites.units import SessionRun, Unit, UnitBody, UnitRun
+
+from .test_order import VIEW, A, passed
+
+DIGEST = VIEW.digest
+
+
+def body(first: int, *payloads: bytes) -> UnitBody:
+    return UnitBody((SessionRun(7, first, len(payloads), Service.AGREED),), payloads)
+
+
+@pytest.mark.parametrize("destinations", [(), (3, 9)])
+@pytest.mark.parametrize("each", [1, 3])
+def test_entries_in_a_row_are_the_same_bytes_as_one_by_one(each: int, destinations: tuple[int, ...]) -> None:
+    payloads = [bytes((number,)) * 5 for number in range(4 * each)]
+    run = EntryRun(DIGEST, destinations, SessionRun(7, 11, len(payloads), Service.AGREED), each, payloads)
+    entries = build_entries(run)
+    for index, entry in enumerate(entries):
+        at = index * each
+        assert decode(entry) == DataEntry(DIGEST, destinations, body(11 + at, *payloads[at : at + each]))
+        assert encode(decode(entry)) == entry
+    read = read_entries(entries)
+    assert read is not None and read._replace(payloads=list(read.payloads)) == run and read.entries == 4
+
+
+def test_a_run_ends_where_an_entry_is_not_like_the_first() -> None:
+    entries = [encode(DataEntry(DIGEST, (), body(number, b"x"))) for number in (1, 2, 4)]
+    found = read_entries(entries)
+    assert found is not None and found.entries == 2
+    longer = encode(DataEntry(DIGEST, (), body(3, b"xy")))
+    elsewhere = encode(DataEntry(bytes(8), (), body(3, b"x")))
+    for other in (longer, elsewhere):
+        found = read_entries([*entries[:2], other])
+        assert found is not None and found.entries == 2
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        b"",
+        b"\1",
+        encode(DataEntry(DIGEST, (), UnitBody((SessionRun(7, 1, 1, Service.AGREED),), (b"x",), 0, 2))),
+        encode(DataEntry(DIGEST, (), body(1, b"x", b"yz"))),
+        encode(DataEntry(DIGEST, (), body(1, b"x"))) + b"more",
+        encode(DataEntry(DIGEST, (), body(1, b"x")))[:-1],
+    ],
+)
+def test_what_is_no_such_entry_is_left_to_others(entry: bytes) -> None:
+    assert read_entries([entry]) is None
+
+
+def run_of(stamp: int, previous: int, first: int, count: int, service: Service = Service.AGREED) -> UnitRun:
+    payloads = [f"0.{first + index}".encode() for index in range(count)]
+    return UnitRun(0, stamp, previous, A, SessionRun(0, first, count, service), 1, payloads)
+
+
+def test_a_run_passes_as_far_as_every_other_stream_is_past_it() -> None:
+    order = WideOrder(VIEW, A)
+    order.take_run(run_of(50, 0, 1, 6))
+    order.promise(1, 0, 52, 0)
+    order.promise(2, 0, 99, 0)
+    assert passed(order) == ["0.1", "0.2", "0.3"]  # 52 of rank 0 lies below 52 of rank 1
+    order.promise(1, 0, 60, 0)
+    assert passed(order) == ["0.4", "0.5", "0.6"] and order.place == (55, 0, 0)
+
+
+def test_safe_units_of_a_run_pass_when_everybody_has_them_and_are_let_go_then() -> None:
+    order = WideOrder(VIEW, A)
+    order.take_run(run_of(50, 0, 1, 4, Service.SAFE))
+    for rank in (1, 2):
+        order.promise(rank, 0, 99, 52)
+    order.acknowledge(0, 99)
+    assert passed(order) == ["0.1", "0.2"] and sorted(order.own.units) == [52]
+    for rank in (1, 2):
+        order.acknowledge(rank, 99)
+    assert passed(order) == ["0.3", "0.4"] and not order.own.units and not order.own_size
+
+
+def test_a_view_that_is_about_to_end_holds_single_units() -> None:
+    order = WideOrder(VIEW, A)
+    order.take_run(run_of(50, 0, 1, 4))
+    for rank in (1, 2):
+        order.promise(rank, 0, 52, 0)
+    assert passed(order) == ["0.1", "0.2", "0.3"]
+    order.unroll()
+    held = order.own.units
+    assert all(isinstance(one, Unit) for one in held.values()) and sorted(held) == [50, 51, 52, 53]
+    assert [order.own.single(stamp).previous for stamp in (50, 51, 53)] == [0, 50, 52]
+    assert [one.is_delivered for one in held.values()] == [True, True, True, False]
+    order.promise(1, 0, 99, 0)
+    order.promise(2, 0, 99, 0)
+    assert passed(order) == ["0.4"]
+
+
+def test_early_runs_go_up_at_once_and_once() -> None:
+    order = WideOrder(VIEW, A)
+    order.take_run(run_of(50, 0, 1, 3, Service.FIFO))
+    assert passed(order) == ["0.1", "0.2", "0.3"]
+    for rank in (1, 2):
+        order.promise(rank, 0, 99, 0)
+    assert passed(order) == []
