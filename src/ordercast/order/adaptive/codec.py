@@ -31,6 +31,7 @@ ASKS_MAX = 64  # wishes of an Ask
 NUMBER_MAX = (1 << 62) - 1  # no counter gets there
 
 MARK_BODY = struct.Struct(">QQIB")  # tick, stable, waiting, bits
+MARK = struct.Struct(HEADER.format + MARK_BODY.format[1:])  # a mark without an echo
 ASK_WISH = struct.Struct(">HQQ")  # originator's place among the members, first, last
 ECHO = struct.Struct(">HQQI")  # member, tick, delay, spread
 DISTRIBUTION = struct.Struct(">IQHHHH")  # number, base, block, ahead, next book-keeper, count
@@ -116,11 +117,8 @@ def _parse_one(
 
 def aru_in(run: PacketRun) -> Place:
     """Return the acknowledgement that packets carry, which is that of the last: packets in a row may have been sent one
-    by one. WireError when it covers the packet itself; garbage in one that came through an exchange."""
-    aru = int(ROUND_AT.unpack_from(run.data, run.at + (run.count - 1) * run.size)[0])
-    if aru >= run.last:
-        raise WireError("a packet that acknowledges its own place")
-    return aru
+    by one. It may cover the packet itself. Garbage in one that came through an exchange."""
+    return int(ROUND_AT.unpack_from(run.data, run.at + (run.count - 1) * run.size)[0])
 
 
 def _header(heading: Heading, me: ProcessId, size: int, flags: int, place: int, numbers: tuple[int, int, int]) -> bytes:
@@ -170,11 +168,17 @@ def encode_mark(heading: Heading, me: ProcessId, mark: Mark) -> bytes:
 
 def decode_mark(packet: bytes, heading: Heading) -> Mark:
     """Return the mark in a packet of this ring."""
-    place, seq, aru, last = _fields(packet, heading)
-    body = ByteReader(packet, HEADER_SIZE, "a mark")
-    tick, stable, waiting, bits = body.unpack(MARK_BODY)
-    echo = Echo(*body.unpack(ECHO)) if bits & ECHOES else None
-    body.end()
+    echo: Echo | None = None
+    if len(packet) == MARK.size:
+        _, length, _, _, _, _, _, place, seq, aru, last, tick, stable, waiting, bits = MARK.unpack(packet)
+        if length != MARK.size or bits & ECHOES or place >= len(heading.members):
+            raise WireError("a mark that is cut short, or of nobody")
+    else:
+        place, seq, aru, last = _fields(packet, heading)
+        body = ByteReader(packet, HEADER_SIZE, "a mark")
+        tick, stable, waiting, bits = body.unpack(MARK_BODY)
+        echo = Echo(*body.unpack(ECHO)) if bits & ECHOES else None
+        body.end()
     if max(seq, aru, last, tick, stable) > NUMBER_MAX or bits > BEHIND | ECHOES or not tick or stable > aru:
         raise WireError("a mark that contradicts itself")
     if echo is not None:

@@ -28,7 +28,7 @@ class AdaptiveConfig:
 
     mark_ns: int = 50 * MICROSECOND  # urgent marks keep this distance, times the members
     close_ns: int = 2 * MILLISECOND  # after its last packet a sender says which one it was
-    ack_ns: int = 50 * MILLISECOND  # what was received is acknowledged by then
+    ack_ns: int = 150 * MILLISECOND  # what was received is acknowledged by then
     ask_ns: int = 1 * MILLISECOND  # what is missing is asked for, first after this
     gather_acks: int = 5  # members from which on safe messages are acknowledged to one, who tells all
 

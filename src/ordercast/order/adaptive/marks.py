@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ordercast.model.ids import Instant
+from ordercast.model.ids import MILLISECOND, Instant
 from ordercast.order.adaptive.codec import Mark
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.slots import Place
 
 CLOSES = 2  # how often a sender says which packet was its last
+BEATS = 3  # if no packet of anybody has come for so many times as long as usual,
+BEATS_NS = 40 * MILLISECOND  # as long as that is at most so long
+RHYTHM = 8  # the usual time between two is a moving average over about so many
 WAITING_MAX = 0xFFFFFFFF
 LONG_AGO = Instant(0)
 NEVER = Instant(1 << 62)
@@ -33,6 +36,9 @@ class Voice:
     is_behind: bool = False
     is_due: bool = True  # something has to be said now; everybody speaks when a configuration begins
     received: int = 0  # packets since
+    heard: int = 0  # packets of others since this process's own last
+    beat_at: Instant = LONG_AGO  # when the last packet of anybody was sent or came
+    beat_ns: int = BEATS_NS  # how long it usually takes until the next
     said_at: Instant = LONG_AGO  # anything was multicast
     urgent_from: Instant = LONG_AGO  # no urgent mark before
     close_at: Instant = NEVER
@@ -45,8 +51,28 @@ class Voice:
         """Packets were multicast, with this aru in them."""
         self.aru = max(self.aru, aru)
         self.said_at = now
-        self.close_at, self.closes = Instant(now + self.config.close_ns), 0
-        self.received, self.ack_at = 0, NEVER
+        self._beat(now)
+        self.close_at, self.closes = Instant(now + self._close_ns()), 0
+        self.received, self.heard, self.ack_at = 0, 0, NEVER
+
+    def came(self, packets: int, covers_mine: bool, now: Instant) -> None:
+        """New packets of another came. If their sender knows this process's last packet, whoever lacks that cannot
+        deliver these, and asks: it need not be named."""
+        self._beat(now)
+        self.received += packets
+        self.heard += packets
+        if covers_mine:
+            self.close_at = NEVER
+
+    def _beat(self, now: Instant) -> None:
+        self.beat_ns += (min(now - self.beat_at, 2 * BEATS_NS) - self.beat_ns) // RHYTHM
+        self.beat_at = now
+
+    def _close_ns(self) -> int:
+        """Return when to name the last packet. Where packets follow each other soon the next one shows what is
+        missing, and naming each would cost everybody as much as the packet itself."""
+        due = BEATS * self.beat_ns
+        return max(due, self.config.close_ns) if due <= BEATS_NS else self.config.close_ns
 
     def is_time(self, now: Instant) -> bool:
         """Whether something has to be told to all."""

@@ -18,6 +18,7 @@ from ordercast.model.ids import NO_SEQ, ConfigurationId, Seq
 from ordercast.order.adaptive import ending
 from ordercast.order.adaptive.codec import (
     CONTROL,
+    RESTS,
     AdaptiveKind,
     DistributionFields,
     Mark,
@@ -145,20 +146,29 @@ class Merge:
     def _check(self, member: int, run: PacketRun, number: int) -> None:
         if number + run.count > self.streams[member].last + 2 * self.backlog_max:
             raise WireError("a number far above those before it")
-        if run.last > self.limit + FAR * self.config.reach or run.seq <= self.aru:
+        first, last, limit = run.seq, run.last, self.limit
+        if last > limit + FAR * self.config.reach or first <= self.aru:
             raise WireError("a place that cannot be true")
-        if run.last <= self.limit:
-            distribution = self.line.at(run.seq)
+        if last <= limit:
+            distribution = self.line.at(first)
             if run.flags & CONTROL and member != distribution.keeper:
                 raise WireError("a distribution that is not the book-keeper's")
-            if {distribution.owner(run.seq), distribution.owner(run.last)} != {member}:
+            if distribution.owner(first) != member or (last > first and distribution.owner(last) != member):
                 raise WireError("a place that is not its sender's")
+
+    def check_aru(self, run: PacketRun, aru: Place) -> None:
+        """A packet that acknowledges its own place; WireError when it cannot be: its sender knows no more than what it
+        has said of itself."""
+        member, place = self.heading.places[run.originator], run.last
+        rest = self.line.at(place).beyond(member) if run.flags & RESTS and run.count == 1 else 0
+        if place <= self.limit and aru >= self.line.next_owned(member, place + 1 + rest):
+            raise WireError("a packet whose aru lies above its sender's own frontier")
 
     def _add(self, member: int, run: PacketRun, number: int) -> bool:
         stream = self.streams[member]
         is_new, ordered = stream.add(run, number)
-        if is_new:
-            self.highest = max(self.highest, run.last)
+        if is_new and run.last > self.highest:
+            self.highest = run.last
         if not ordered:
             return is_new
         for one in ordered:
@@ -233,6 +243,11 @@ class Merge:
     def next_place(self) -> Place:
         return self.frontiers[self.me]
 
+    def aru_after(self, place: Place, rest: int) -> Place:
+        """Return what is known here once a packet is sent at this place, which gives up so many behind it."""
+        others = [frontier for member, frontier in enumerate(self.frontiers) if member != self.me]
+        return max(self.aru, min([self.line.next_owned(self.me, place + 1 + rest), *others]) - 1)
+
     def sent(self, run: PacketRun) -> None:
         """Keep packets of this process, which follow its last."""
         self._add(self.me, run, self.streams[self.me].last + 1)
@@ -244,14 +259,17 @@ class Merge:
 
     def deliver(self, through: Place, safe: Place, effects: list[Effect]) -> None:
         """Deliver everything up to a place, or to the first packet that is not yet safe."""
-        parcels: list[Parcel] = []
         at = self.delivered
+        if at >= through:
+            return
+        parcels: list[Parcel] = []
         while at < through:
             run, first, following = self._lowest(at)
             if run is None or first > through:
                 at = Seq(through)
                 break
             end = min(run.last, through, following - 1)
+            assert end >= first, "no place is used twice"
             if run.is_safe:
                 self.asked_safe = max(self.asked_safe, end)
                 if end > safe:

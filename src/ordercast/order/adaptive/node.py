@@ -107,7 +107,8 @@ class AdaptiveNode(Frame):
         fresh: list[PacketRun] = []
         for packet in packets:
             self._sort(packet, fresh, step)
-        self._heed(fresh, step)
+        if fresh:
+            self._heed(fresh, step)
         self._settle(step)
         return self._end(step)
 
@@ -125,7 +126,8 @@ class AdaptiveNode(Frame):
             self._read(packet, fresh, step)
         while start < end:
             if start + KIND_AT < end and data[start + KIND_AT] in KINDS and data[start : start + 2] == MAGIC:
-                self._heed(fresh, step)
+                if fresh:
+                    self._heed(fresh, step)
                 start += self._take_own(data, start, size, step) * size
             else:
                 self._read(packet._replace(data=data[start : start + size]), fresh, step)
@@ -136,6 +138,8 @@ class AdaptiveNode(Frame):
         state, facts = self._state, step.facts
         ring = data[start + RING.start : min(start + RING.stop, start + size)]
         try:
+            if isinstance(state, Direct) and ring == facts.installed.heading.digest:
+                return self._take_installed(data, start, size, step)
             if isinstance(state, Recovery) and ring == state.ring.heading.digest:
                 self._keep_early(data[start : start + size], step)
             elif ring != facts.installed.heading.digest:
@@ -174,10 +178,12 @@ class AdaptiveNode(Frame):
                 raise WireError("another cluster's packet")
             run, number = parse_direct(data, start, size, merge.heading)
             aru = aru_in(run)
+            if aru >= run.last:
+                merge.check_aru(run, aru)
             is_new = merge.take(run, number)
             merge.hear_aru(merge.heading.places[run.originator], aru)
             if isinstance(state, Direct):
-                state.on_direct(run, number, transmitter, step, is_new=is_new)
+                state.on_direct(run, number, aru, transmitter, step, is_new=is_new)
             return run.count
         packet = data[start : start + size]
         kind_of(packet, step.facts.cluster)
@@ -205,7 +211,7 @@ class AdaptiveNode(Frame):
             for packet in early:
                 self._take_own(packet, 0, len(packet), step)
         if isinstance(self._state, Direct):
-            self._state = self._state.settle(step)
+            self._state = self._state.after_packets(step)
         elif isinstance(self._state, Gather) and not step.facts.is_frozen:
             step.facts.past.advance(step.effects)
 

@@ -18,11 +18,16 @@ class Office:
     policy: Policy
     trips: Trips | None  # policy "steady": by them the office moves
 
+    @staticmethod
+    def is_mine(merge: Merge) -> bool:
+        """Whether this process announces the next distribution."""
+        return merge.me == merge.line.newest.keeper
+
     def due(self, merge: Merge, own_waiting: int, now: Instant) -> Distribution | None:
         """Return what this process, which has so many packets waiting, should announce now. Only when everybody has
         moved to the last distribution."""
         newest, place = merge.line.newest, merge.next_place()
-        if merge.me != newest.keeper or merge.aru < newest.base - 1:
+        if not self.is_mine(merge) or merge.aru < newest.base - 1:
             return None
         waiting = [stream.mark.waiting if stream.mark is not None else 0 for stream in merge.streams]
         waiting[merge.me] = own_waiting

@@ -38,6 +38,12 @@ def weights_from(demands: Sequence[int], period: int) -> tuple[int, ...]:
     return tuple(weights)
 
 
+def levelled(demands: Sequence[int]) -> list[int]:
+    """Return as much for everybody who differs from the busiest member by no more than chance does."""
+    most = max(demands)
+    return [most if (most - demand) ** 2 <= most + demand and demand else demand for demand in demands]
+
+
 def difference(one: Sequence[int], other: Sequence[int]) -> float:
     """Return the part of the order that would change hands."""
     first, second = sum(one), sum(other)
@@ -54,8 +60,10 @@ class Policy:
     last_at: Instant = LONG_AGO  # when a distribution was announced
     quiet_at: Instant = LONG_AGO  # since when none was, or the gap was last shortened
     factor: int = 1  # of the shortest time between two
+    looked: int = 0  # looks until now, in `adapt_ns` since time began
 
-    def sent(self, process: ProcessId, packets: int) -> None:
+    def sent(self, process: ProcessId, packets: int, now: Instant) -> None:
+        self.look(now)
         counts = self.counts.get(process)
         if counts is None:
             counts = self.counts[process] = deque([0], LOOKS)
@@ -75,10 +83,14 @@ class Policy:
         """Whether nobody has sent anything lately."""
         return not any(map(any, self.counts.values()))
 
-    def look(self) -> None:
+    def look(self, now: Instant) -> None:
         """Time has passed: the oldest counts are forgotten."""
+        looks = now // self.config.adapt_ns
+        if looks == self.looked:
+            return
+        passed, self.looked = [0] * min(LOOKS, looks - self.looked), looks
         for counts in self.counts.values():
-            counts.append(0)
+            counts.extend(passed)
 
     def wanted(
         self, members: Sequence[ProcessId], waiting: Sequence[int], weights: Sequence[int], now: Instant
@@ -111,7 +123,7 @@ class Policy:
         sent = [sum(self.counts.get(process, ())) for process in members]
         demands = [one + more for one, more in zip(sent, waiting, strict=True)]
         most = max([demand for demand, more in zip(demands, waiting, strict=True) if more], default=0)
-        return [most if more else demand for demand, more in zip(demands, waiting, strict=True)]
+        return levelled([most if more else demand for demand, more in zip(demands, waiting, strict=True)])
 
     def _may(self, waiting: Sequence[int], now: Instant) -> bool:
         while self.factor > 1 and now - self.quiet_at >= SECOND:

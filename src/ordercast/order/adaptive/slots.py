@@ -10,7 +10,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-RANK_MAX = 8  # ranks above count as this one
+RANK_MAX = 8  # turns of others for which places are given up ahead
+ALIKE = 5, 4  # whose weight is at least the second of these parts of another's in the first sends about as much
+MISSED = 4  # who has let pass so many times the turns of others that it was to wait for has stopped sending
 Place = int
 
 
@@ -32,7 +34,20 @@ def even_sequence(weights: Sequence[int]) -> tuple[int, ...]:
 class Distribution:
     """How places from `base` on are shared out, until the next distribution takes over."""
 
-    __slots__ = ("_slots", "ahead", "base", "block", "keeper", "number", "owners", "period", "ranks", "weights")
+    __slots__ = (
+        "_peers",
+        "_slots",
+        "_turns",
+        "ahead",
+        "base",
+        "block",
+        "keeper",
+        "number",
+        "owners",
+        "period",
+        "ranks",
+        "weights",
+    )
 
     def __init__(
         self, number: int, base: Place, block: int, ahead: int, weights: Sequence[int], keeper: int = 0
@@ -47,14 +62,41 @@ class Distribution:
         self.period = len(self.owners)
         order = sorted(range(len(weights)), key=lambda member: (-weights[member], member))
         self.ranks = tuple(order.index(member) for member in range(len(weights)))
+        self._peers = _peers(weights)
+        self._turns = tuple(self._turns_of(member) for member in range(len(weights)))
         slots: list[list[int]] = [[] for _ in weights]
         for slot, owner in enumerate(self.owners):
             slots[owner].append(slot)
         self._slots = tuple(map(tuple, slots))
 
+    def _turns_of(self, member: int) -> int:
+        """Return how many packets of others are likely to come between two of this member: none if it sends more than
+        anybody else."""
+        return 0 if self._peers == (member,) else self.period // self.weights[member] - 1
+
     def beyond(self, member: int) -> int:
-        """Return how many places this member gives up ahead, when it gives up any."""
-        return min(self.ranks[member], RANK_MAX) * self.ahead
+        """Return how many places this member gives up behind its own packet, if it rests: so that those have lower ones
+        who are likely to send before it does again."""
+        return min(self._turns[member] * self._step(member), RANK_MAX * self.ahead)
+
+    def _step(self, member: int) -> int:
+        """Return how many places it gives up for each turn of others. Among members that take turns each packet moves
+        the order on by such a step, and all others with it."""
+        return self.ahead // 2 if member in self._peers else self.ahead
+
+    def waits_for_turn(self, member: int, heard: int) -> bool:
+        """Whether it sends as much as others, and has not ceased to; it has heard so many packets of others since its
+        own last. Such members take turns."""
+        turns = self._turns[member]
+        return turns > 0 and member in self._peers and heard <= MISSED * (turns + MISSED)
+
+    def beyond_now(self, member: int, heard: int) -> int:
+        """Return how many places this member gives up ahead. Among those who take turns, whoever's turn is near gives
+        up few, and has the lowest place when it sends. Whoever sends less than others stays far ahead of them."""
+        turns = self._turns[member]
+        if not self.waits_for_turn(member, heard):
+            return min(turns, RANK_MAX) * self.ahead
+        return min(max(1, 2 * (turns - heard)) * self.ahead // 4, RANK_MAX * self.ahead)
 
     def owner(self, place: Place) -> int:
         return self.owners[(place - self.base) // self.block % self.period]
@@ -79,6 +121,12 @@ class Distribution:
         assert min(self.weights) >= 1, "everybody has a slot"
         assert 0 <= self.keeper < len(self.weights), "the book-keeper is a member"
         assert self.period == sum(self.weights), "the period is the sum of the weights"
+
+
+def _peers(weights: Sequence[int]) -> tuple[int, ...]:
+    """Return those who send about as much as the busiest member: it alone, if nobody else does."""
+    most, (whole, part) = max(weights), ALIKE
+    return tuple(member for member, weight in enumerate(weights) if weight * whole >= most * part)
 
 
 class Line:

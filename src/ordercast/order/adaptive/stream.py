@@ -70,8 +70,9 @@ class MemberStream:
         self.high = max(self.high, last)
         if last <= self.last:
             return False, []
-        skipped = max(0, self.last + 1 - number)
-        run, number = run.piece(run.seq + skipped, run.last), number + skipped
+        if number <= self.last:
+            skipped = self.last + 1 - number
+            run, number = run.piece(run.seq + skipped, run.last), number + skipped
         if run.seq <= self.place:
             raise WireError("a later packet at an earlier place")
         if number > self.last + 1:

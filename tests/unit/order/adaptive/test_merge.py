@@ -88,12 +88,33 @@ def test_a_safe_packet_waits_for_everybodys_word_and_others_behind_it_too() -> N
     assert merge.safe == 1 and advanced(merge) == [1, 2]
 
 
-def test_a_resting_packet_gives_up_as_many_places_as_its_senders_rank_says() -> None:
+def test_a_resting_packet_gives_up_places_for_the_turns_of_others() -> None:
     merge = make_merge()
     merge.take(packet(5, 1, THREE, rests=True), 1)
-    assert merge.known(2) == 6 + 2 * CONFIG.ahead
+    assert merge.known(2) == 6 + 2 * CONFIG.ahead // 2  # two others send as much before its turn comes
     merge.take(packet(merge.frontiers[2], 2, THREE), 2)
     assert merge.known(2) == merge.streams[2].place + 1
+
+
+def test_a_packet_acknowledges_itself_and_nothing_that_its_sender_may_still_use() -> None:
+    """A sender's word is worth as much as what it has said of itself: its next place is beyond what it knows."""
+    merge = make_merge()
+    alone, resting = packet(5, 1, THREE), packet(5, 1, THREE, rests=True)
+    merge.check_aru(alone, merge.line.next_owned(2, 6) - 1)
+    merge.check_aru(resting, merge.line.next_owned(2, 6 + CONFIG.ahead) - 1)
+    for run in (alone, resting):
+        with pytest.raises(WireError, match="above its sender's own frontier"):
+            merge.check_aru(run, merge.line.next_owned(2, 6 + CONFIG.ahead))
+
+
+def test_what_a_sender_knows_with_its_packet_is_what_it_knows_when_it_is_sent() -> None:
+    merge = make_merge(ONE)
+    merge.hear(mark(1, 1, 0, 40))
+    merge.hear(mark(2, 1, 0, 40))
+    place = merge.next_place()
+    told = merge.aru_after(place, 0)
+    merge.sent(packet(place, 1, ONE))
+    assert told == merge.aru >= place
 
 
 def test_a_distribution_is_adopted_in_order_and_everybody_moves() -> None:
@@ -111,7 +132,7 @@ def test_places_given_up_beyond_a_base_stay_given_up_when_ranks_change() -> None
     """Found by the witness: a later distribution gave the sender another rank, and its word was read anew."""
     merge = make_merge()
     base = base_after(1, 1, CONFIG.reach)
-    place = merge.line.next_owned(2, base - 20)
+    place = merge.line.next_owned(2, base - 10)
     merge.take(packet(place, 1, THREE, rests=True), 1)
     given_up = merge.known(2)
     assert given_up > base

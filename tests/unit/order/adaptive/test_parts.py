@@ -135,8 +135,8 @@ def test_saturated_members_do_not_confirm_weights_that_starve_one_of_them() -> N
     for policy, is_fair in (("demand", True), ("window", False)):
         rule = Policy(AdaptiveConfig(policy=policy, period=config.period))
         rule.begin((ONE, TWO))
-        rule.sent(ONE, 150)
-        rule.sent(TWO, 10)
+        rule.sent(ONE, 150, Instant(0))
+        rule.sent(TWO, 10, Instant(0))
         wanted = rule.wanted((ONE, TWO), (10_000, 10_000), (15, 1), NOW)
         assert (wanted == (8, 8)) is is_fair
 
@@ -145,7 +145,7 @@ def test_who_waits_wants_as_much_as_anybody_else_who_waits_whatever_was_sent_bef
     """A queue holds little beside what a busy member sent in a second."""
     rule = Policy(AdaptiveConfig(period=16))
     rule.begin((ONE, TWO, THREE))
-    rule.sent(ONE, 10_000)
+    rule.sent(ONE, 10_000, Instant(0))
     assert rule.wanted((ONE, TWO, THREE), (40, 40, 0), (14, 1, 1), NOW) == (8, 7, 1)
 
 
@@ -153,14 +153,14 @@ def test_the_window_of_the_paper_has_the_last_packets_of_all_and_a_little_for_ev
     rule = Policy(AdaptiveConfig(policy="window", period=16))
     rule.begin((ONE, TWO))
     assert rule.wanted((ONE, TWO), (0, 0), (8, 8), NOW) is None
-    rule.sent(ONE, 100)  # the window holds no more
+    rule.sent(ONE, 100, Instant(0))  # the window holds no more
     assert rule.wanted((ONE, TWO), (0, 0), (8, 8), NOW) == (15, 1)  # 101 to 1 of what is to share out
 
 
 def test_distributions_that_follow_each_other_come_ever_more_slowly() -> None:
     rule = Policy(AdaptiveConfig(period=16))
     rule.begin((ONE, TWO))
-    rule.sent(ONE, 100)
+    rule.sent(ONE, 100, Instant(0))
     times, now = [], NOW
     weights: tuple[int, ...] = (1, 1)
     for _ in range(5):

@@ -13,7 +13,7 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Broadcast, Burst, Effect
 from ordercast.model.ids import Instant, ProcessId, Seq
 from ordercast.model.notes import Occurrence
-from ordercast.order.adaptive.codec import RESTS, AdaptiveKind, Mark, build_distribution
+from ordercast.order.adaptive.codec import RESTS, AdaptiveKind, Mark, aru_in, build_distribution
 from ordercast.order.adaptive.flow import burst_left, somebody_is_behind
 from ordercast.order.adaptive.lookout import Lookout, deaf_alarm
 from ordercast.order.adaptive.marks import Voice
@@ -42,6 +42,8 @@ class Direct(Talking):
     watch: Lookout
     is_dozing: bool = False  # nobody sends: the policy looks seldom
     is_held: bool = False  # more may be sent when others have acknowledged what was
+    is_stirred: bool = True  # packets came, or are missing, since what came was last acted upon
+    acted_upon: tuple[Place, Place] = (0, 0)  # aru and safe at that time
 
     @classmethod
     def enter(cls, origin: State, step: Step, text: str, own: Own) -> State:
@@ -70,21 +72,27 @@ class Direct(Talking):
 
     # What comes
 
-    def on_direct(self, run: PacketRun, number: int, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
-        """Packets came; those that are new are in their stream."""
-        member = merge_of(step.facts).heading.places[run.originator]
+    def on_direct(
+        self, run: PacketRun, number: int, aru: Place, transmitter: ProcessId, step: Step, *, is_new: bool
+    ) -> None:
+        """Packets came, with this aru in them; those that are new are in their stream."""
+        merge = merge_of(step.facts)
+        member = merge.heading.places[run.originator]
         if run.flags & RETRANSMITTED:
             is_third = run.originator != transmitter
             self.repair.answered(member, number, run.count, step.now, is_third=is_third)
         if is_new:
+            self.is_stirred = True
             self._lives(member, run.originator == transmitter, step)
-            self.voice.received += run.count
-            self.own.policy.sent(run.originator, run.count)
+            self.voice.came(run.count, aru >= merge.streams[merge.me].place, step.now)
+            self.own.policy.sent(run.originator, run.count, step.now)
             self._awake(step)
 
     def on_mark(self, mark: Mark, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
         is_direct = step.facts.installed.members[mark.originator] == transmitter
         if is_new:
+            stream = merge_of(step.facts).streams[mark.originator]
+            self.is_stirred = self.is_stirred or stream.high > stream.last
             self._lives(mark.originator, is_direct, step)
             if is_direct and self.office.trips is not None:
                 self.office.trips.heard(mark, step.now)
@@ -136,6 +144,10 @@ class Direct(Talking):
             case Timer.ADAPT:
                 self._adapt(step)
             case Timer.ASK:
+                merge = merge_of(facts)
+                self.repair.review(
+                    merge, self._awaited(merge, facts), step.now
+                )  # what came may have led to nothing else
                 self._ask(self.repair.due_wishes(merge_of(facts), step.now), step)
                 self._answer(self.repair.due_answers(step.now), step)
             case Timer.MARK:
@@ -145,6 +157,12 @@ class Direct(Talking):
         return self.settle(step)
 
     # What an input leads to
+
+    def after_packets(self, step: Step) -> State:
+        """Do what has become possible. Most marks tell one of several things that are waited for: nothing follows."""
+        merge, facts = merge_of(step.facts), step.facts
+        is_quiet = not (self.is_stirred or self.voice.is_due or merge.is_moved or facts.outbox or facts.leaving)
+        return self if is_quiet and self.acted_upon == (merge.aru, merge.safe) else self.settle(step)
 
     def settle(self, step: Step) -> State:
         """Do what has become possible; once more when own deliveries made room for what waits, since nothing else may
@@ -157,13 +175,16 @@ class Direct(Talking):
             self._turn(merge, step)
             has_room = self.is_held and merge.discarded > before
             is_open = has_room and burst_left(merge, window, backlog_max, facts.outbox.packets()) > 0
-        return self.leave_if_done(step)
+        self.is_stirred, self.acted_upon = False, (merge.aru, merge.safe)
+        return self.leave_if_done(step) if facts.leaving else self
 
     def _turn(self, merge: Merge, step: Step) -> None:
         """Send, say and deliver what has become possible. What others wait for goes out before own deliveries, and the
         rest after them."""
         facts = step.facts
-        self._send(step)
+        self.is_held = False
+        if facts.outbox:
+            self._send(step)
         deliveries: list[Effect] = []
         sent, self.is_awaited = len(step.effects), False
         if len(merge.streams) > 1:
@@ -181,23 +202,21 @@ class Direct(Talking):
 
     def _awaited(self, merge: Merge, facts: Facts) -> Place:
         """Return a place up to which others have to say that they know everything: a safe packet waits for it, or the
-        first packets of this process, behind which there is no room for more."""
-        first = merge.streams[merge.me].first_held if self.is_held and facts.outbox else 0
+        first packets of this process, behind which there is no room for more, or its last, before it leaves."""
+        mine = merge.streams[merge.me]
+        first = mine.first_held if self.is_held and facts.outbox else mine.place if facts.leaving else 0
         return max(merge.asked_safe, min(first, merge.aru))
 
     def _send(self, step: Step) -> None:
         facts = step.facts
         merge, outbox = merge_of(facts), facts.outbox
-        self.is_held = False
-        if not outbox:
-            return
         if facts.is_behind or somebody_is_behind(merge):
             self.occurred(Occurrence.HELD_BY_APPLICATION, step)
             return
         if self.repair.is_blocked(merge, step.now):
             return  # messages that wait share packets later
         bursts: list[Burst] = []
-        before, aru = merge.streams[merge.me].last, merge.aru
+        before, aru = merge.streams[merge.me].last, 0
         while outbox:
             allowed = burst_left(merge, facts.config.window, facts.config.backlog_max, outbox.packets())
             place = merge.next_place()
@@ -211,33 +230,37 @@ class Direct(Talking):
             for run in runs:
                 merge.sent(run)
                 bursts.append(run.burst())
+            aru = aru_in(runs[-1])
         if outbox and not self.voice.waiting:
             self.voice.is_due = True  # whoever shares out the places should know
         sent = merge.streams[merge.me].last - before
         facts.stats.packets_sent += sent
-        self.own.policy.sent(facts.me, sent)
+        self.own.policy.sent(facts.me, sent, step.now)
         self._awake(step)
         if bursts and len(merge.streams) > 1:
             step.effects.append(Broadcast(bursts))
             self.voice.sent(aru, step.now)
 
     def _built(self, merge: Merge, loads: list[Load], place: Seq, facts: Facts, step: Step) -> list[PacketRun]:
-        """Return packets from a place on. A single one with nothing to follow says that its sender rests."""
-        is_single = len(loads) == 1 and len(loads[0][4]) == len(loads[0][1])
-        if is_single and not facts.outbox and merge.line.at(place).beyond(merge.me):
-            loads = [(loads[0][0] | RESTS, *loads[0][1:])]
-            self.occurred(Occurrence.PLACES_RESTS, step)
-        return build_runs(merge.heading, loads, facts.me, place, merge.aru, merge.streams[merge.me].last + 1)
+        """Return packets from a place on. A single one acknowledges itself; if nothing follows, it says that its sender
+        rests."""
+        aru: Place = merge.aru
+        if len(loads) == 1 and len(loads[0][4]) == len(loads[0][1]):
+            rest = 0 if facts.outbox else merge.line.at(place).beyond(merge.me)
+            if rest:
+                loads = [(loads[0][0] | RESTS, *loads[0][1:])]
+                self.occurred(Occurrence.PLACES_RESTS, step)
+            aru = merge.aru_after(place, rest)
+        return build_runs(merge.heading, loads, facts.me, place, aru, merge.streams[merge.me].last + 1)
 
     def _arm(self, facts: Facts) -> None:
-        timers, due = facts.timers, self.repair.deadline()
-        timers.arm(Timer.MARK, self.voice.deadline())
+        timers, due, speaks_at = facts.timers, self.repair.deadline(), self.voice.deadline()
+        if timers.deadline(Timer.MARK) != speaks_at:
+            timers.arm(Timer.MARK, speaks_at)
         if due is not None:
             timers.arm(Timer.ASK, due)
         elif timers.is_armed(Timer.ASK):
             timers.cancel(Timer.ASK)
-
-    # Repair
 
     # Who is here
 
@@ -266,12 +289,15 @@ class Direct(Talking):
     # Adaptation
 
     def _adapt(self, step: Step) -> None:
-        merge = merge_of(step.facts)
-        self.is_dozing = self.own.policy.is_idle
+        """Look at the senders, as long as this process is the book-keeper."""
+        merge, policy = merge_of(step.facts), self.own.policy
+        if not self.office.is_mine(merge):
+            return
+        policy.look(step.now)
+        self.is_dozing = policy.is_idle
         step.arm(Timer.ADAPT, self.own.config.adapt_ns * (LOOKS if self.is_dozing else 1))
         if (distribution := self.office.due(merge, self.voice.waiting, step.now)) is not None:
             self._announce_distribution(merge, distribution, step)
-        self.own.policy.look()
 
     def _awake(self, step: Step) -> None:
         if self.is_dozing:

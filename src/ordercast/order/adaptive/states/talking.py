@@ -17,6 +17,7 @@ from ordercast.order.adaptive.repair import Answers, Repair
 from ordercast.order.adaptive.stats import AdaptiveStats
 from ordercast.order.membership.states.working import Working
 from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.timers import Timer
 from ordercast.wire.header import Heading, retransmitted
 
 
@@ -68,7 +69,9 @@ class Talking(Working):
         if frontier <= highest:
             if voice.is_due or voice.may_be_urgent(step.now):
                 self._give_way(merge, step)
-        elif frontier - highest < merge.line.newest.ahead // 2 and self._beyond(merge, step):
+        elif frontier - highest < merge.line.newest.ahead and self._beyond(merge, step) >= 2 * (frontier - highest):
+            if merge.line.newest.waits_for_turn(merge.me, voice.heard):
+                return
             self.occurred(Occurrence.PLACES_AHEAD, step)
             merge.give_up(highest + 1 + self._beyond(merge, step))
             voice.is_due = True
@@ -79,9 +82,8 @@ class Talking(Working):
         self.voice.is_due, self.voice.waits_until = True, NEVER
         self.is_awaited = True
 
-    @staticmethod
-    def _beyond(merge: Merge, step: Step) -> int:
-        return 0 if step.facts.outbox else merge.line.newest.beyond(merge.me)
+    def _beyond(self, merge: Merge, step: Step) -> int:
+        return 0 if step.facts.outbox else merge.line.newest.beyond_now(merge.me, self.voice.heard)
 
     def _speak(self, merge: Merge, step: Step) -> bool:
         """Say what is due; True when places were given up with it, so that more may be known."""
@@ -110,6 +112,8 @@ class Talking(Working):
         newest, ring = merge.line.newest, step.facts.installed
         step.note(Distributed(ring.id, newest.number, newest.base, ring.members[newest.keeper], newest.weights))
         self.occurred(Occurrence.DISTRIBUTION_ADOPTED, step)
+        if self.office.is_mine(merge):
+            step.arm(Timer.ADAPT, self.own.config.adapt_ns)
 
     def _acknowledge(self, merge: Merge, step: Step) -> None:
         """Safe packets are acknowledged at once, others in time: to all, or, where members are many, to the one who
