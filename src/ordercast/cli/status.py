@@ -6,9 +6,8 @@ import http.client
 import json
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.live import Live
 
@@ -20,25 +19,12 @@ from ordercast.daemon.config.plan import host_and_port
 from ordercast.model.errors import UsageError
 from ordercast.model.printable import json_text
 
-EXAMPLE = "Example: ordercast status 10.0.0.1:4790 --watch"
 TIMEOUT_S = 5.0
 ANSWER_SIZE_MAX = 16 << 20
 WATCH_EVERY_S = 1.0
 
 
-def status(
-    address: Annotated[
-        str, typer.Argument(metavar="[ADDRESS]", help="Where the node serves its status: HOST, HOST:PORT or :PORT.")
-    ] = host_and_port(LOOPBACK, STATUS_PORT),
-    watch: Annotated[bool, typer.Option("--watch", help="Again every second, until interrupted.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the JSON document; one per line with --watch.")
-    ] = False,
-) -> int:
-    """Show a running node: who is together, rates, buffers, view changes with their reasons, and what is not well.
-
-    Exit status 1 when the node is in no configuration in which messages flow.
-    """
+def status(address: str, watch: bool, as_json: bool) -> int:
     host, port = place_from(address)
     first = fetch(host, port)
     if watch:

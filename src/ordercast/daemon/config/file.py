@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ordercast.daemon.config.defaults import STATUS_PORT as STATUS_PORT
 from ordercast.daemon.config.judging import clashes, problems_of, with_packet_size
 from ordercast.daemon.config.keys import (
     CLUSTER,
@@ -51,7 +52,6 @@ from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites.promised import ENGINE as WIDE
 
-STATUS_PORT = 4790
 FILE_SIZE_MAX = 1 << 20
 
 
