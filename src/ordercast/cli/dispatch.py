@@ -14,9 +14,7 @@ from ordercast.cli.help_page import help_page, top_page
 from ordercast.cli.plain import INTERRUPTED, complain, has_colours, help_width
 from ordercast.cli.words import HELP, HelpWanted, WordsError, is_option, meant, values_from
 from ordercast.model.errors import ConnectionLost, Unreachable, UsageError
-
-# The package that is missing, and the extra that brings it.
-EXTRAS = {"rich": "cli", "pyarrow": "trace", "numpy": "spark", "pandas": "spark", "pyspark": "spark"}
+from ordercast.model.extras import missing_extra
 
 
 def dispatched(words: list[str]) -> int:
@@ -35,10 +33,7 @@ def dispatched(words: list[str]) -> int:
         complain(f"{error} (see '{path} --help')")
         return 2
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in EXTRAS:
-            raise
-        complain(f"`{path}` needs {package}: install it with `pip install 'ordercast[{EXTRAS[package]}]'`")
+        complain(missing_extra(f"`{path}`", error))
         return 2
     except KeyboardInterrupt:
         status = INTERRUPTED

@@ -9,13 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
-from rich.live import Live
 
 from ordercast.cli.status_drawing import status_line, status_page
 from ordercast.cli.terminal import output, write_json
-from ordercast.daemon.config.file import STATUS_PORT
-from ordercast.daemon.config.node import LOOPBACK
-from ordercast.daemon.config.plan import host_and_port
+from ordercast.daemon.config.defaults import LOOPBACK, STATUS_PORT, host_and_port
 from ordercast.model.errors import UsageError
 from ordercast.model.printable import json_text
 
@@ -57,6 +54,8 @@ def _watch(
         for document in documents:
             _print_line(console, document, as_json)
         return
+    from rich.live import Live
+
     with Live(status_page(first), console=console, screen=True, auto_refresh=False) as live:
         for document in documents:
             page = str(document) if isinstance(document, UsageError) else status_page(document)

@@ -19,6 +19,7 @@ from ordercast.daemon.config.node import NodeConfig, TraceLevel, peer_from
 from ordercast.daemon.driver import Driver
 from ordercast.daemon.sockets.network import Sockets
 from ordercast.daemon.sockets.wide import WideSockets
+from ordercast.daemon.stamps import without_stamps
 from ordercast.daemon.status.counters import Counters
 from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
@@ -35,6 +36,7 @@ from ordercast.model.effects import (
     Subscribed,
 )
 from ordercast.model.errors import Error, UsageError
+from ordercast.model.extras import missing_extra
 from ordercast.model.ids import Attachment, Instant, NodeId, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import EVERYWHERE, Interest, Submissions
 from ordercast.model.notes import Note
@@ -318,7 +320,10 @@ class Participant(ABC):
     def _open_recording(self) -> Recording | None:
         if self.config.trace.level is TraceLevel.OFF:
             return None
-        from ordercast.daemon.recording import Recording  # Arrow is large: only who records pays for it
+        try:
+            from ordercast.daemon.recording import Recording  # Arrow is large: only who records pays for it
+        except ModuleNotFoundError as error:
+            raise UsageError(missing_extra("a trace", error)) from error
 
         return Recording(self.config.trace, self.config.name, self.process)
 
@@ -502,8 +507,6 @@ class Participant(ABC):
         self.counters.messages_delivered += count
         self.counters.bytes_delivered += size
         if stamps:
-            from ordercast.daemon.recording import without_stamps
-
             deliver = without_stamps(deliver)
         self._delivered(deliver, size + MESSAGE_OVERHEAD * count)
 

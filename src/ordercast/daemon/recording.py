@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 
 from ordercast.daemon.config.node import TraceConfig, TraceLevel
-from ordercast.model.effects import Deliver, Parcel
+from ordercast.model.effects import Deliver
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.inputs import Submissions
 from ordercast.trace.live import LiveTrace
-from ordercast.trace.records import STAMP_SIZE, STAMPED, Event, MessageId, stamped
+from ordercast.trace.records import STAMPED, Event, MessageId, stamped
 
 SWITCH_INTERVAL_S = 0.0002  # of Python's threads; the usual one, 5 ms, is many rotations
 
@@ -64,20 +64,3 @@ class Recording:
 
     def close(self) -> None:
         self._trace.close()
-
-
-def without_stamps(deliver: Deliver) -> Deliver:
-    """What the application submitted. A process stamps all of its messages or none."""
-    if not any(parcel[2][0] & STAMPED for parcel in deliver.parcels):
-        return deliver
-    return Deliver(
-        deliver.configuration, deliver.origin, [_without_stamp(parcel) for parcel in deliver.parcels], deliver.ordered
-    )
-
-
-def _without_stamp(parcel: Parcel) -> Parcel:
-    number, originator, senders, services, payloads, each, base = parcel
-    if not senders[0] & STAMPED:
-        return parcel
-    cut = [data[STAMP_SIZE:] for data in payloads]
-    return number, originator, [sender & ~STAMPED for sender in senders], services, cut, each, base

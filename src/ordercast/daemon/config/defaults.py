@@ -14,3 +14,7 @@ class TraceLevel(Enum):
     OFF = "off"
     CONTROL = "control"  # views, state changes, alarms: a few rows a day
     FULL = "full"  # every message too: what `ordercast check` needs for a verdict
+
+
+def host_and_port(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

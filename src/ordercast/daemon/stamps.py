@@ -1,0 +1,23 @@
+"""Takes off the stamps of nodes that record every message. Nodes that do not record do it too, and have no Arrow."""
+
+from __future__ import annotations
+
+from ordercast.model.effects import Deliver, Parcel
+from ordercast.trace.records import STAMP_SIZE, STAMPED
+
+
+def without_stamps(deliver: Deliver) -> Deliver:
+    """What the application submitted. A process stamps all of its messages or none."""
+    if not any(parcel[2][0] & STAMPED for parcel in deliver.parcels):
+        return deliver
+    return Deliver(
+        deliver.configuration, deliver.origin, [_without_stamp(parcel) for parcel in deliver.parcels], deliver.ordered
+    )
+
+
+def _without_stamp(parcel: Parcel) -> Parcel:
+    number, originator, senders, services, payloads, each, base = parcel
+    if not senders[0] & STAMPED:
+        return parcel
+    cut = [data[STAMP_SIZE:] for data in payloads]
+    return number, originator, [sender & ~STAMPED for sender in senders], services, cut, each, base
