@@ -16,7 +16,10 @@ def checked_service(service: Service, served: Collection[Service] = SERVED) -> S
     return Service(service)
 
 
-def checked_payloads(payloads: Sequence[bytes]) -> list[bytes]:
+Payload = bytes | bytearray | memoryview  # what may be sent
+
+
+def checked_payloads(payloads: Sequence[Payload]) -> list[bytes]:
     """As bytes that nobody changes any more; UsageError for what cannot be sent."""
     if isinstance(payloads, bytes | bytearray | memoryview | str):
         raise UsageError("several payloads are expected here: give a list of bytes, or use the method for one")
