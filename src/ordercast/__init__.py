@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ordercast.api.blocking import BlockingClient, BlockingGroup
     from ordercast.api.client import Client
-    from ordercast.api.connect import Connecting, connect
+    from ordercast.api.connect import Connecting, SlowName, connect
     from ordercast.api.group_reader import GroupReader
     from ordercast.api.member import Member
     from ordercast.api.node import Node
@@ -70,6 +70,7 @@ __all__ = [
     "Reason",
     "Reconnected",
     "Service",
+    "SlowName",
     "SlowPolicy",
     "ThreadedNode",
     "Transition",
@@ -105,6 +106,7 @@ _HOMES = {
     "Reason": "model.events",
     "Reconnected": "model.events",
     "Service": "model.service",
+    "SlowName": "api.connect",
     "SlowPolicy": "session.frames",
     "ThreadedNode": "api.thread",
     "Transition": "model.events",

@@ -386,7 +386,7 @@ async def test_where_no_daemon_is_it_is_said_what_was_tried(tmp_path: Path) -> N
         with pytest.raises(UsageError if "write" in sentence else ordercast.Unreachable, match=sentence):
             await ordercast.connect(address).__aenter__()
     with pytest.raises(UsageError, match="it is wait, drop, disconnect or hold"):
-        ordercast.connect(slow="never")
+        ordercast.connect(slow="never")  # type: ignore[arg-type]
     silent.close()
     await silent.wait_closed()
 
