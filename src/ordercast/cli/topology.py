@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -12,10 +13,12 @@ from ordercast.cli.event_text import listed
 from ordercast.cli.quantities import duration_from, seeds_from
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
-from ordercast.cli.topology_plan import Drawn, PlannedNetwork, drawn_file, drawn_joins, drawn_robust, plan_lines
 from ordercast.cli.topology_text import drawing_of, explained, lasted, waits_for
 from ordercast.model.errors import UsageError
 from ordercast.order.gateways.promised import ENGINE
+
+if TYPE_CHECKING:
+    from ordercast.cli.topology_plan import Drawn
 
 
 def show(address: str, as_json: bool) -> int:
@@ -36,6 +39,8 @@ def plan(
     seeds: str,
     as_json: bool,
 ) -> int:
+    from ordercast.cli.topology_plan import PlannedNetwork, plan_lines
+
     drawn = _drawn(joins, rings, gateways, config)
     planned = PlannedNetwork(drawn, duration_from(rotation, default_unit="ms"), seeds_from(seeds))
     if as_json:
@@ -52,6 +57,8 @@ def _drawn(joins: list[str] | None, rings: int | None, gateways: int, config: Pa
         raise UsageError(
             "give the gateways of a network, as in office-lab lab-store, or --rings and --gateways, or --config"
         )
+    from ordercast.cli.topology_plan import drawn_file, drawn_joins, drawn_robust
+
     if config is not None:
         return drawn_file(config)
     return drawn_joins(joins) if joins else drawn_robust(rings or 1, gateways)

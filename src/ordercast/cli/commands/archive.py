@@ -49,7 +49,7 @@ def run(
     Messages and views are written in the order of delivery, with checksums, and synced. After a restart it goes on
     where it was, and takes what it missed from another archiver of the group, if there is one.
     """
-    from ordercast.cli import archive as work
+    from ordercast.cli import archiving as work
 
     return work.run(
         groups=groups,

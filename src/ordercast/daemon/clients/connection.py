@@ -278,19 +278,16 @@ class Connection(asyncio.BufferedProtocol):
         return self._reader.begun_size
 
     def told(self) -> ClientTold:
-        """Tell an operator who this is, and how it is doing."""
-        outbound, now = self.half.outbound, asyncio.get_running_loop().time()
+        """Who this is, and how it is doing."""
+        outbound, lasted = self.half.outbound, asyncio.get_running_loop().time() - self._began_at
         return ClientTold(
             self.name,
             str(self.place) if self._is_remote else f"user {self.place}",
-            round(now - self._began_at, 3),
+            round(lasted, 3),
             tuple(sorted(self.half.joined)),
             outbound.policy.name.lower(),
-            self.waiting_size,
-            outbound.size_max,
-            self.desk.sent,
-            self.desk.given,
-            outbound.dropped.messages,
+            *(self.waiting_size, outbound.size_max),
+            *(self.desk.sent, self.desk.given, outbound.dropped.messages),
             self.desk.is_holding,
         )
 
