@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-long check format setup swarm chaos chaos-replicated enlist bench-core bench-memory bench-live bench-clients \
+.PHONY: demo test test-long check format setup man swarm chaos chaos-replicated enlist bench-core bench-memory bench-live bench-clients \
 	bench-model bench-commands bench-links bench-networks bench-gateways bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged, and a report
@@ -94,6 +94,9 @@ bench-pipeline: $(READY)  ## verify on 5 and 50 million events, many runs and on
 
 bench-campaign: $(READY)  ## a campaign on Spark beside a swarm on the same seeds and cores, five minutes each
 	$(BIN)/python -m bench.campaign --json bench-campaign.json $(ARGS)
+
+man: $(READY)  ## manual pages of all commands, in build/man/man1: MANPATH=build/man man ordercast-send
+	$(BIN)/ordercast man --out build/man/man1
 
 setup: $(READY)
 
