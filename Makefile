@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-long check format setup swarm chaos chaos-replicated enlist bench-core bench-memory bench-live bench-clients \
-	bench-model bench-links bench-networks bench-gateways bench-sites bench-tree bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
+.PHONY: demo test test-long check format setup man swarm chaos chaos-replicated enlist bench-core bench-memory bench-live bench-clients \
+	bench-model bench-commands bench-links bench-networks bench-gateways bench-sites bench-tree bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged, and a report
 	@sh packaging/bring-java.sh
@@ -64,8 +64,11 @@ bench-archive: $(READY)  ## the archive: MB/s written and read, behind a saturat
 	$(BIN)/python -m bench.archive --json bench-archive.json
 
 bench-streaming: $(READY)  ## Spark and groups: rows a second through source and sink, age of a row
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[spark]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[all]'
 	$(BIN)/python -m bench.streaming --json bench-streaming.json
+
+bench-commands: $(READY)  ## how long commands take to their first line, and what they import; ARGS=--before REF for another commit beside it
+	$(BIN)/python -m bench.commands $(ARGS)
 
 bench-model: $(READY)  ## the paper's model of rotation time and latency against the simulator
 	$(BIN)/python bench/model.py
@@ -100,6 +103,9 @@ bench-pipeline: $(READY)  ## verify on 5 and 50 million events, many runs and on
 bench-campaign: $(READY)  ## a campaign on Spark beside a swarm on the same seeds and cores, five minutes each
 	$(BIN)/python -m bench.campaign --json bench-campaign.json $(ARGS)
 
+man: $(READY)  ## manual pages of all commands, in build/man/man1: MANPATH=build/man man ordercast-send
+	$(BIN)/ordercast man --out build/man/man1
+
 setup: $(READY)
 
 $(READY): pyproject.toml
@@ -107,7 +113,7 @@ $(READY): pyproject.toml
 		echo "Ordercast needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1): try make PYTHON=python3.12" >&2; exit 2; }
 	@$(PYTHON) -m venv .venv || { \
 		echo "$(PYTHON) cannot make a virtual environment: install its venv module (Debian: python3-venv)" >&2; exit 2; }
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,spark]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,all]'
 	@touch $@
 
 clean:

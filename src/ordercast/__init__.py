@@ -8,15 +8,33 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ordercast.api.blocking import BlockingClient, BlockingGroup
     from ordercast.api.client import Client
-    from ordercast.api.connect import connect
+    from ordercast.api.connect import Connecting, SlowName, connect
     from ordercast.api.group_reader import GroupReader
+    from ordercast.api.member import Member
     from ordercast.api.node import Node
     from ordercast.api.thread import ThreadedNode
+    from ordercast.daemon.config.file import load_config
     from ordercast.daemon.config.node import NodeConfig
     from ordercast.daemon.participant import NodeFailed
+    from ordercast.model.configuration import Configuration
+    from ordercast.model.effects import Alarm
     from ordercast.model.errors import ConnectionLost, Error, Unreachable, UsageError
-    from ordercast.model.events import Batch, Dropped, Left, Message, Reason, Reconnected, Transition, View
+    from ordercast.model.events import (
+        Batch,
+        Dropped,
+        Event,
+        Left,
+        Message,
+        Piece,
+        Reason,
+        Reconnected,
+        Transition,
+        View,
+        ViewId,
+    )
+    from ordercast.model.ids import Position
     from ordercast.model.service import Service
     from ordercast.session.frames import SlowPolicy
 
@@ -29,59 +47,89 @@ __all__ = [
     "FIFO",
     "RELIABLE",
     "SAFE",
+    "Alarm",
     "Batch",
+    "BlockingClient",
+    "BlockingGroup",
     "Client",
+    "Configuration",
+    "Connecting",
     "ConnectionLost",
     "Dropped",
     "Error",
+    "Event",
     "GroupReader",
     "Left",
+    "Member",
     "Message",
     "Node",
     "NodeConfig",
     "NodeFailed",
+    "Piece",
+    "Position",
     "Reason",
     "Reconnected",
     "Service",
+    "SlowName",
     "SlowPolicy",
     "ThreadedNode",
     "Transition",
     "Unreachable",
     "UsageError",
     "View",
+    "ViewId",
     "connect",
+    "load_config",
 ]
 
 _HOMES = {
+    "Alarm": "model.effects",
     "Batch": "model.events",
+    "BlockingClient": "api.blocking",
+    "BlockingGroup": "api.blocking",
     "Client": "api.client",
+    "Configuration": "model.configuration",
+    "Connecting": "api.connect",
     "ConnectionLost": "model.errors",
     "Dropped": "model.events",
     "Error": "model.errors",
+    "Event": "model.events",
     "GroupReader": "api.group_reader",
     "Left": "model.events",
+    "Member": "api.member",
     "Message": "model.events",
     "Node": "api.node",
     "NodeConfig": "daemon.config.node",
     "NodeFailed": "daemon.participant",
+    "Piece": "model.events",
+    "Position": "model.ids",
     "Reason": "model.events",
     "Reconnected": "model.events",
     "Service": "model.service",
+    "SlowName": "api.connect",
     "SlowPolicy": "session.frames",
     "ThreadedNode": "api.thread",
     "Transition": "model.events",
     "Unreachable": "model.errors",
     "UsageError": "model.errors",
     "View": "model.events",
+    "ViewId": "model.events",
     "connect": "api.connect",
+    "load_config": "daemon.config.file",
 }
 _SERVICES = ("RELIABLE", "FIFO", "CAUSAL", "AGREED", "SAFE")  # ordercast.SAFE for ordercast.Service.SAFE
 
 
-def __getattr__(name: str) -> Any:
-    """Loaded when first used: a simulation needs no sockets."""
-    if name in _SERVICES:
-        return import_module("ordercast.model.service").Service[name]
-    if name not in _HOMES:
-        raise AttributeError(f"module 'ordercast' has no attribute {name!r}")
-    return getattr(import_module(f"ordercast.{_HOMES[name]}"), name)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if not TYPE_CHECKING:  # a type checker has the imports above, and finds what is not among them
+
+    def __getattr__(name: str) -> Any:
+        """Loaded when first used: a simulation needs no sockets."""
+        if name in _SERVICES:
+            return import_module("ordercast.model.service").Service[name]
+        if name not in _HOMES:
+            raise AttributeError(f"module 'ordercast' has no attribute {name!r}")
+        return getattr(import_module(f"ordercast.{_HOMES[name]}"), name)

@@ -36,6 +36,7 @@ from ordercast.groups.names import GROUPS_MAX
 from ordercast.model.ids import NodeId
 from ordercast.session.client_half import RECEIVE_CREDIT
 from ordercast.session.daemon_half import SEND_CREDIT
+from tests.live.local_daemons import daemons
 from tests.live.stage import (
     Daemon,
     alone,
@@ -386,7 +387,7 @@ async def test_where_no_daemon_is_it_is_said_what_was_tried(tmp_path: Path) -> N
         with pytest.raises(UsageError if "write" in sentence else ordercast.Unreachable, match=sentence):
             await ordercast.connect(address).__aenter__()
     with pytest.raises(UsageError, match="it is wait, drop, disconnect or hold"):
-        ordercast.connect(slow="never")
+        ordercast.connect(slow="never")  # type: ignore[arg-type]
     silent.close()
     await silent.wait_closed()
 
@@ -574,3 +575,21 @@ async def test_whoever_closes_while_it_looks_for_a_daemon_is_done_at_once(tmp_pa
         with pytest.raises(ConnectionLost):
             await task
     assert [event async for event in me] == []
+
+
+@live
+async def test_an_operator_sees_the_clients_of_a_daemon(tmp_path: Path) -> None:
+    async with (
+        daemons(tmp_path, "n1") as at,
+        ordercast.connect(at["n1"], name="alice", slow="drop") as alice,
+        ordercast.connect(at["n1"], name="operator") as operator,
+    ):
+        await alice.join("orders")
+        asking = asyncio.create_task(operator.manage({"do": "clients"}))
+        await alice.send_many("orders", [b"buy"] * 50, confirm=True)
+        told = await asking
+        seen, asked = told["clients"]
+        assert (told["daemon"], seen["name"], asked["name"]) == ("n1", "alice@n1", "operator@n1")
+        assert (seen["groups"], seen["policy"], seen["sent"], seen["given"]) == (["orders"], "drop", 50, 50)
+        assert 0 <= seen["sent_per_second"] <= 50 and not seen["is_holding"]
+        assert seen["place"].startswith("user ") and seen["seconds"] > 0 and seen["waiting_max"] > 0

@@ -44,6 +44,28 @@ async def data_of(reader: GroupReader | Member, count: int) -> list[bytes]:
 
 @live
 @pytest.mark.parametrize("form", FORMS)
+async def test_events_are_taken_one_by_one_within_a_time_and_nothing_is_lost_by_a_timeout(
+    tmp_path: Path, form: str
+) -> None:
+    async with member(form, tmp_path) as me:
+        async with me.group("orders") as orders:
+            for reader in (me, orders):
+                if reader is me:
+                    await me.join("chat")
+                assert isinstance(await anext(reader), View)
+                with pytest.raises(TimeoutError):
+                    await reader.receive(timeout=0.001)
+                group = "chat" if reader is me else "orders"
+                await me.send_many(group, [b"one", b"two", b"three"])
+                found = [await reader.receive(timeout=10), await anext(reader), await reader.receive()]
+                assert [event.data for event in found if isinstance(event, Message)] == [b"one", b"two", b"three"]
+            assert repr(orders) == f"<GroupReader orders of {me.name}>"
+            assert repr(me) == f"<{type(me).__name__} {me.name} in chat, orders>"
+        assert await orders.receive() is None
+
+
+@live
+@pytest.mark.parametrize("form", FORMS)
 async def test_each_group_is_read_apart_and_the_rest_by_the_member(tmp_path: Path, form: str) -> None:
     async with member(form, tmp_path) as me:
         await me.join("chat")

@@ -91,7 +91,7 @@ async def slow_client(client: Client) -> None:
 
 @pytest.mark.parametrize("policy", ["wait", "drop", "disconnect", "hold"])
 @live
-async def test_below_the_bound_nothing_is_lost_whatever_the_policy(tmp_path: Path, policy: str) -> None:
+async def test_below_the_bound_nothing_is_lost_whatever_the_policy(tmp_path: Path, policy: ordercast.SlowName) -> None:
     async with busy(tmp_path) as (here, quick), ordercast.connect(here.unix, slow=policy) as slow:
         await slow_client(slow)
         await quick.send(900)
@@ -103,7 +103,9 @@ async def test_below_the_bound_nothing_is_lost_whatever_the_policy(tmp_path: Pat
 
 @pytest.mark.parametrize("policy", ["wait", "disconnect"])
 @live
-async def test_above_the_bound_the_client_is_disconnected_with_the_reason(tmp_path: Path, policy: str) -> None:
+async def test_above_the_bound_the_client_is_disconnected_with_the_reason(
+    tmp_path: Path, policy: ordercast.SlowName
+) -> None:
     async with busy(tmp_path) as (here, quick), ordercast.connect(here.tcp, slow=policy) as slow:
         await slow_client(slow)
         await quick.send(3000)

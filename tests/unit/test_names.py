@@ -85,7 +85,13 @@ WHO_SPEAKS_OF_RINGS = {
         *("pipeline/campaign/model.py", "pipeline/campaign/gauge.py", "pipeline/campaign/comparison.py"),
     ),
     "what is seen of a network of rings, and drawn of one": (
-        *("cli/topology.py", "cli/topology_plan.py", "cli/topology_text.py", "daemon/status/rings_section.py"),
+        *(
+            "cli/topology.py",
+            "cli/commands/topology.py",
+            "cli/topology_plan.py",
+            "cli/topology_text.py",
+            "daemon/status/rings_section.py",
+        ),
         *("cli/wide_area.py", "daemon/status/sites_section.py", "daemon/status/tree_section.py"),
         *("pipeline/campaign/graphs.py", "pipeline/campaign/graphs_page.py", "cli/graph_plan.py"),
         *("sim/run.py", "sim/swarm.py", "sim/network_swarm.py", "sim/digest.py"),
@@ -95,12 +101,19 @@ WHO_SPEAKS_OF_RINGS = {
     "configuration, by the names of tables in users' files": (
         *("daemon/config/file.py", "daemon/config/keys.py", "daemon/config/networks.py", "daemon/config/node.py"),
         *("daemon/config/plan.py", "daemon/participant.py", "pipeline/campaign/settings.py"),
-        *("sim/options.py", "sim/run_options.py", "cli/sim.py", "sim/slot_swarm.py", "sim/adaptive_waits.py"),
+        *(
+            "sim/options.py",
+            "sim/run_options.py",
+            "cli/commands/sim.py",
+            "cli/sim.py",
+            "sim/slot_swarm.py",
+            "sim/adaptive_waits.py",
+        ),
         *("daemon/config/judging.py", "daemon/config/nodes.py", "daemon/status/slots_section.py"),
     ),
     "several rings of one process: in the file, in its folder, on this machine": (
         *("daemon/config/rings.py", "daemon/config/sites.py", "daemon/management.py", "daemon/storage.py"),
-        *("cli/circle.py", "cli/cluster.py", "cli/up.py"),
+        *("cli/circle.py", "cli/cluster.py", "cli/up.py", "cli/commands/up.py"),
     ),
     "lanes: the sockets of any engine, one of which has its name from tokens": (
         *("model/inputs.py", "model/effects.py", "daemon/sockets/lanes.py", "daemon/sockets/network.py"),

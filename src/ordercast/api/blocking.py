@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, overload
 
 from ordercast.api.blocking_stream import BlockingStream, Start
 from ordercast.api.client import Client
@@ -20,6 +20,7 @@ from ordercast.api.loops import finish_tasks
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
+from ordercast.session.payloads import Payload
 
 T = TypeVar("T")
 
@@ -32,6 +33,14 @@ class BlockingClient(BlockingStream):
         self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast client", daemon=True)
         self._closing = threading.Lock()  # nothing new is asked for once it is being closed
         self._is_closed = False
+
+    def __repr__(self) -> str:
+        return repr(self._client).replace("<Client", "<BlockingClient", 1)
+
+    @property
+    def joined(self) -> frozenset[str]:
+        """The groups that were asked for."""
+        return frozenset(self._client.joined)
 
     def open(self) -> None:
         self._thread.start()
@@ -70,10 +79,43 @@ class BlockingClient(BlockingStream):
     def leave(self, *groups: str) -> None:
         self._wait(self._client.leave(*groups))
 
+    @overload
     def send(
         self,
         to: str | Iterable[str],
-        data: bytes,
+        data: Payload,
+        service: Service = Service.AGREED,
+        *,
+        confirm: Literal[False] = False,
+        self_discard: bool = False,
+    ) -> None: ...
+
+    @overload
+    def send(
+        self,
+        to: str | Iterable[str],
+        data: Payload,
+        service: Service = Service.AGREED,
+        *,
+        confirm: Literal[True],
+        self_discard: bool = False,
+    ) -> Position: ...
+
+    @overload
+    def send(
+        self,
+        to: str | Iterable[str],
+        data: Payload,
+        service: Service = Service.AGREED,
+        *,
+        confirm: bool,
+        self_discard: bool = False,
+    ) -> Position | None: ...
+
+    def send(
+        self,
+        to: str | Iterable[str],
+        data: Payload,
         service: Service = Service.AGREED,
         *,
         confirm: bool = False,
@@ -81,10 +123,43 @@ class BlockingClient(BlockingStream):
     ) -> Position | None:
         return self._wait(self._client.send(to, data, service, confirm=confirm, self_discard=self_discard))
 
+    @overload
     def send_many(
         self,
         to: str | Iterable[str],
-        payloads: Sequence[bytes],
+        payloads: Sequence[Payload],
+        service: Service = Service.AGREED,
+        *,
+        confirm: Literal[False] = False,
+        self_discard: bool = False,
+    ) -> None: ...
+
+    @overload
+    def send_many(
+        self,
+        to: str | Iterable[str],
+        payloads: Sequence[Payload],
+        service: Service = Service.AGREED,
+        *,
+        confirm: Literal[True],
+        self_discard: bool = False,
+    ) -> Position | None: ...
+
+    @overload
+    def send_many(
+        self,
+        to: str | Iterable[str],
+        payloads: Sequence[Payload],
+        service: Service = Service.AGREED,
+        *,
+        confirm: bool,
+        self_discard: bool = False,
+    ) -> Position | None: ...
+
+    def send_many(
+        self,
+        to: str | Iterable[str],
+        payloads: Sequence[Payload],
         service: Service = Service.AGREED,
         *,
         confirm: bool = False,
@@ -134,6 +209,9 @@ class BlockingGroup(BlockingStream):
         self.group = reader.group
         self._reader = reader
         self._wait = wait
+
+    def __repr__(self) -> str:
+        return repr(self._reader).replace("<GroupReader", "<BlockingGroup", 1)
 
     def __enter__(self) -> Self:
         self._wait(self._reader.__aenter__())

@@ -37,6 +37,11 @@ class BlockingStream:
                 return None
             self._events, self._read = iter(events_of(self._begun)), 0
 
+    def __next__(self) -> Event:
+        if (event := self.receive()) is None:
+            raise StopIteration
+        return event
+
     def __iter__(self) -> Iterator[Event]:
         while (event := self.receive()) is not None:
             yield event

@@ -8,6 +8,7 @@ async with ordercast.connect(name="alice") as me:     with ordercast.connect(nam
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 from ordercast.api.blocking import BlockingClient
 from ordercast.api.client import Client
@@ -16,12 +17,14 @@ from ordercast.model.errors import UsageError
 from ordercast.session.addresses import Address, addresses_from
 from ordercast.session.frames import SlowPolicy
 
+SlowName = Literal["wait", "drop", "disconnect", "hold"]
+
 
 def connect(
     address: str | None = None,
     *,
     name: str = "",
-    slow: SlowPolicy | str = SlowPolicy.WAIT,
+    slow: SlowPolicy | SlowName = SlowPolicy.WAIT,
     reconnect: bool = False,
     on_lost: Callable[[str], None] | None = None,
     wait: float | None = None,
@@ -67,6 +70,17 @@ class Connecting:
         self._blocking: BlockingClient | None = None
         self._is_used = False
 
+    def __repr__(self) -> str:
+        where = " ".join(self._wanted) or "a daemon of this machine"
+        return f"<connect to {where}: enter it with `with` or `async with`>"
+
+    if not TYPE_CHECKING:  # a type checker says so by itself
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_") and hasattr(Client, name):
+                raise UsageError(f"not connected yet: write `async with ordercast.connect(…) as me`, then me.{name}")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def _addresses(self) -> list[Address]:
         """Looked up each time: other daemons may run by then."""
         return [address for one in self._wanted for address in addresses_from(one)]
@@ -95,7 +109,7 @@ class Connecting:
         self._blocking.close()
 
 
-def _policy(slow: SlowPolicy | str) -> SlowPolicy:
+def _policy(slow: SlowPolicy | SlowName) -> SlowPolicy:
     if isinstance(slow, SlowPolicy):
         return slow
     try:

@@ -11,6 +11,7 @@ only if the member itself has ever been read.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection
 from typing import Protocol
 
@@ -20,6 +21,15 @@ from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Event, Left, Piece, Reconnected
 
 GroupQueue = Queue[Piece, Event]
+
+
+async def received(queue: GroupQueue, timeout: float | None) -> Event | None:
+    """Return the next event; None at the end of the stream. Raises TimeoutError; what comes later is not lost by it."""
+    try:
+        async with asyncio.timeout(timeout):
+            return await queue.next_event()
+    except StopAsyncIteration:
+        return None
 
 
 class InboxOwner(Protocol):

@@ -9,13 +9,15 @@ Entering joins the group, unless the member is in it already; leaving the block 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Protocol, Self
 
-from ordercast.api.group_inbox import GroupInbox, GroupQueue, InboxOwner
+from ordercast.api.group_inbox import GroupInbox, GroupQueue, InboxOwner, received
 from ordercast.api.pieces import GroupEvents, GroupPieces
 from ordercast.groups.names import checked_group
 from ordercast.model.errors import Error, UsageError
+from ordercast.model.events import Event
 
 LEAVE_S = 5.0  # who has no connection does not wait for one in order to leave
 
@@ -54,8 +56,18 @@ class GroupReader:
     async def __aexit__(self, *how: object) -> None:
         await self._end()
 
+    def __repr__(self) -> str:
+        return f"<GroupReader {self.group} of {self._member.name}>"
+
     def __aiter__(self) -> GroupEvents:
         return self.queue.events()
+
+    def __anext__(self) -> Awaitable[Event]:
+        return self.queue.next_event()
+
+    async def receive(self, timeout: float | None = None) -> Event | None:
+        """The next event; None at the end. TimeoutError when nothing came within so many seconds."""
+        return await received(self.queue, timeout)
 
     def batches(self) -> GroupPieces:
         """The same with messages in batches. One reader at a time."""

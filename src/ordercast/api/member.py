@@ -15,9 +15,10 @@ group that is read apart, with `group()`, is missing there.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Literal, overload
 
-from ordercast.api.group_inbox import GroupInbox
+from ordercast.api.group_inbox import GroupInbox, received
 from ordercast.api.group_reader import GroupReader
 from ordercast.api.pieces import GroupEvents, GroupPieces
 from ordercast.groups.names import (
@@ -28,9 +29,10 @@ from ordercast.groups.names import (
     checked_joinable,
 )
 from ordercast.model.errors import UsageError
+from ordercast.model.events import Event
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
-from ordercast.session.payloads import checked_payloads, checked_service
+from ordercast.session.payloads import Payload, checked_payloads, checked_service
 
 
 class Member(ABC):
@@ -42,6 +44,10 @@ class Member(ABC):
         self.joined: set[str] = set()  # groups that were asked for
         self._memberships_max = memberships_max
         self._on_loss: list[Callable[[str], None]] = []
+
+    def __repr__(self) -> str:
+        groups = f" in {', '.join(sorted(self.joined))}" if self.joined else ""
+        return f"<{type(self).__name__} {self.name or 'not connected'}{groups}>"
 
     @property
     @abstractmethod
@@ -82,10 +88,43 @@ class Member(ABC):
 
     # Sending
 
+    @overload
     async def send(
         self,
         to: str | Iterable[str],
-        data: bytes,
+        data: Payload,
+        service: Service = Service.AGREED,
+        *,
+        confirm: Literal[False] = False,
+        self_discard: bool = False,
+    ) -> None: ...
+
+    @overload
+    async def send(
+        self,
+        to: str | Iterable[str],
+        data: Payload,
+        service: Service = Service.AGREED,
+        *,
+        confirm: Literal[True],
+        self_discard: bool = False,
+    ) -> Position: ...
+
+    @overload
+    async def send(
+        self,
+        to: str | Iterable[str],
+        data: Payload,
+        service: Service = Service.AGREED,
+        *,
+        confirm: bool,
+        self_discard: bool = False,
+    ) -> Position | None: ...
+
+    async def send(
+        self,
+        to: str | Iterable[str],
+        data: Payload,
         service: Service = Service.AGREED,
         *,
         confirm: bool = False,
@@ -96,10 +135,43 @@ class Member(ABC):
         """
         return await self.send_many(to, (data,), service, confirm=confirm, self_discard=self_discard)
 
+    @overload
     async def send_many(
         self,
         to: str | Iterable[str],
-        payloads: Sequence[bytes],
+        payloads: Sequence[Payload],
+        service: Service = Service.AGREED,
+        *,
+        confirm: Literal[False] = False,
+        self_discard: bool = False,
+    ) -> None: ...
+
+    @overload
+    async def send_many(
+        self,
+        to: str | Iterable[str],
+        payloads: Sequence[Payload],
+        service: Service = Service.AGREED,
+        *,
+        confirm: Literal[True],
+        self_discard: bool = False,
+    ) -> Position | None: ...
+
+    @overload
+    async def send_many(
+        self,
+        to: str | Iterable[str],
+        payloads: Sequence[Payload],
+        service: Service = Service.AGREED,
+        *,
+        confirm: bool,
+        self_discard: bool = False,
+    ) -> Position | None: ...
+
+    async def send_many(
+        self,
+        to: str | Iterable[str],
+        payloads: Sequence[Payload],
         service: Service = Service.AGREED,
         *,
         confirm: bool = False,
@@ -119,6 +191,14 @@ class Member(ABC):
 
     def __aiter__(self) -> GroupEvents:
         return self.inbox.events()
+
+    def __anext__(self) -> Awaitable[Event]:
+        return self.inbox.main.next_event()
+
+    async def receive(self, timeout: float | None = None) -> Event | None:
+        """The next event; None at the end of the stream. TimeoutError when nothing came within so many seconds; nothing
+        is lost by it."""
+        return await received(self.inbox.main, timeout)
 
     def batches(self) -> GroupPieces:
         """The same stream with messages in batches, for those who count microseconds. One reader at a time."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ordercast.api.inbox import Items
 from ordercast.groups.envelope import Head
-from ordercast.groups.layer import MessageRun
+from ordercast.groups.runs import MessageRun
 from ordercast.model.events import Batch, Event, Piece, View
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 

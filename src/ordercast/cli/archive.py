@@ -1,169 +1,36 @@
-"""`ordercast archive`: keeps what is delivered to groups, and reads what was kept."""
+"""`ordercast archive read | follow | list | verify`: reads what was kept. What keeps it: `archiving.py`."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import math
-import signal
 import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from ordercast.archive.archiver import Archiver, Options
 from ordercast.archive.entries import News, record_bytes
 from ordercast.archive.layout import segments_of
-from ordercast.archive.places import checked_archived, place_from, position_text, view_text
-from ordercast.archive.reader import EARLIEST, LATEST, Archive
+from ordercast.archive.places import place_from, position_text, view_text
+from ordercast.archive.reader import Archive
 from ordercast.archive.reading import Entry, Lost
-from ordercast.cli.client_options import At, Name, first_and_others
-from ordercast.cli.event_text import counted, listed
+from ordercast.cli.event_text import listed
 from ordercast.cli.payload_text import payload_document, shown
-from ordercast.cli.quantities import duration_from, size_from
-from ordercast.cli.short_commands import short_for
 from ordercast.cli.tables import new_table
-from ordercast.cli.terminal import Meter, complain, note, output, wipe, write_json
-from ordercast.model.errors import UsageError, WireError
+from ordercast.cli.terminal import Meter, complain, output, wipe, write_json
+from ordercast.model.errors import WireError
 from ordercast.model.events import Message, Transition, View
 from ordercast.model.printable import json_text, safe
 from ordercast.model.quantities import size_text
 
-EXAMPLE = "Example: ordercast archive orders prices --dir /var/lib/ordercast/archive --keep-size 10GiB"
-FOLDER = Path("archive")
 
-Folder = Annotated[Path, typer.Option("--dir", metavar="FOLDER", help="Where the archive lies.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document per line.")]
-Group = Annotated[str, typer.Argument(metavar="GROUP")]
-Raw = Annotated[bool, typer.Option("--raw", help="A sink's messages as they were sent, not the rows that they commit.")]
-
-
-app = typer.Typer(cls=short_for("run"), help="Keep what is delivered to groups, and read it.", epilog=EXAMPLE)
-
-
-@app.callback()
-def archive() -> None:
-    """Keep what is delivered to groups, and read it.
-
-    `ordercast archive GROUP…` keeps groups, until Ctrl-C; it is short for `ordercast archive run GROUP…`.
-    """
-
-
-@app.command(epilog=EXAMPLE)
-def run(
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP", help="One or several.")],
-    folder: Folder = FOLDER,
-    at: At = None,
-    name: Name = "",
-    wait: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="SECONDS", help="How long the daemon may take to come up; by default for ever."),
-    ] = None,
-    serve: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where other archivers fetch what they missed; port 0: any.")
-    ] = "127.0.0.1:0",
-    keep_size: Annotated[str, typer.Option(metavar="SIZE", help="Of each group, such as 10GiB; by default all.")] = "",
-    keep_time: Annotated[str, typer.Option(metavar="TIME", help="Such as 168h; by default for ever.")] = "",
-    segment_size: Annotated[str, typer.Option(metavar="SIZE", help="Of one file.")] = "64MiB",
-    sync_every: Annotated[str, typer.Option(metavar="TIME", help="Gather for so long before each sync.")] = "10ms",
-    as_json: Annotated[bool, typer.Option("--json", help="Print what happens as JSON, one line each.")] = False,
-) -> int:
-    """Join groups and write what is delivered to a folder, until Ctrl-C.
-
-    Messages and views are written in the order of delivery, with checksums, and synced. After a restart it goes on
-    where it was, and takes what it missed from another archiver of the group, if there is one.
-    """
-    for group in groups:
-        checked_archived(group)
-    wait_s = math.inf if wait is None else wait
-    options = Options(
-        at=first_and_others(at, wait_s),
-        name=name,
-        wait_s=wait_s,
-        serve=_host_and_port(serve),
-        keep_size=size_from(keep_size) if keep_size else None,
-        keep_s=duration_from(keep_time, default_unit="s") / 1e9 if keep_time else None,
-        segment_size=size_from(segment_size),
-        sync_pause_s=duration_from(sync_every, default_unit="ms") / 1e9,
-    )
-    try:
-        asyncio.run(_archive(Archiver(folder, groups, options, _teller(as_json)), as_json))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        wipe()
-    return 0
-
-
-def _host_and_port(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdigit() or int(port) > 65535:
-        raise UsageError(f"{text!r} is no address: write HOST:PORT, such as 10.0.0.1:4710")
-    return host.strip("[]"), int(port)
-
-
-def _teller(as_json: bool) -> Any:
-    def tell(text: str) -> None:
-        try:
-            if as_json:
-                sys.stdout.write(json_text({"time": time.time(), "text": text}) + "\n")
-                sys.stdout.flush()
-            else:
-                note(text, always=True)
-        except BrokenPipeError:
-            raise
-        except OSError:
-            pass  # the log lies on a full disk, too
-
-    return tell
-
-
-async def _archive(archiver: Archiver, as_json: bool) -> None:
-    async with archiver:
-        task = asyncio.ensure_future(archiver.run())
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
-        text = f"archiving to {archiver.folder} as {archiver.name}; Ctrl-C ends"
-        _teller(True)(text) if as_json else note(text)
-        try:
-            await task
-        except asyncio.CancelledError:
-            note(f"written: {size_text(archiver.journal.written)} in {counted(archiver.journal.syncs, 'sync')}")
-
-
-# Reading
-
-
-@app.command(epilog="Example: ordercast archive read orders --from 2026-11-15T12:00:00 --json | jq .text")
-def read(
-    group: Group,
-    folder: Folder = FOLDER,
-    start: Annotated[
-        str, typer.Option("--from", metavar="PLACE", help="earliest, a number, BRANCH:NUMBER, a position, or a time.")
-    ] = EARLIEST,
-    end: Annotated[str, typer.Option("--to", metavar="BRANCH:NUMBER", help="By default all that is there.")] = "",
-    count: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most so many.")] = None,
-    as_json: Json = False,
-    raw: Raw = False,
-) -> int:
-    """Show what an archive holds, in order."""
+def read(group: str, folder: Path, start: str, end: str, count: int | None, as_json: bool, raw: bool) -> int:
     found = Archive(folder).read(group, start, place_from(end) if end else None, is_raw=raw)
     _show(found, count, as_json)
     return 0
 
 
-@app.command(epilog="Example: ordercast archive follow orders")
-def follow(
-    group: Group,
-    folder: Folder = FOLDER,
-    start: Annotated[str, typer.Option("--from", metavar="PLACE", help="As in read.")] = LATEST,
-    count: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many.")] = None,
-    as_json: Json = False,
-    raw: Raw = False,
-) -> int:
-    """Show what comes into an archive, as it is safe on disk, until Ctrl-C."""
+def follow(group: str, folder: Path, start: str, count: int | None, as_json: bool, raw: bool) -> int:
     try:
         _show(Archive(folder).tail(group, start, is_raw=raw), count, as_json)
     except KeyboardInterrupt:
@@ -219,9 +86,7 @@ def _document(entry: Entry) -> dict[str, Any]:
     return document
 
 
-@app.command("list", epilog="Example: ordercast archive list --dir /var/lib/ordercast/archive")
-def list_command(folder: Folder = FOLDER, as_json: Json = False) -> int:
-    """Show the groups of an archive, their branches, and how far they reach."""
+def list_command(folder: Path, as_json: bool) -> int:
     rows = [row for group in Archive(folder).groups() for row in _branches(Archive(folder), group)]
     if as_json:
         write_json(rows)
@@ -265,13 +130,7 @@ def _branches(found: Archive, group: str) -> list[dict[str, Any]]:
     return rows
 
 
-@app.command(epilog="Example: ordercast archive verify --dir /var/lib/ordercast/archive")
-def verify(folder: Folder = FOLDER, as_json: Json = False) -> int:
-    """Read everything and check it: checksums, numbers without gaps, and branches that fit together.
-
-    The digest of a group is the same in every archive that holds the same entries. Exit status 1 when something is
-    wrong.
-    """
+def verify(folder: Path, as_json: bool) -> int:
     found = Archive(folder)
     results = [_verified(found, group) for group in found.groups()]
     if as_json:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
-from ordercast.cli.engine_option import OtherEngine
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import Meter, output, write_json
@@ -19,31 +17,19 @@ from ordercast.pipeline.campaign.page import Sum, sums_of
 from ordercast.pipeline.campaign.replay import replay_of
 from ordercast.pipeline.campaign.trial import VALID
 
-EXAMPLE = "Example: ordercast campaign campaigns/rotation.toml --out rotation"
 CELLS_SHOWN = 40
 FAILURES_SHOWN = 20
 
 
 def campaign(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file that says what to run.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where results go (default: campaign-NAME).")
-    ] = None,
-    seeds: Annotated[str | None, typer.Option(metavar="A..B", help="These seeds instead of the file's.")] = None,
-    engine: OtherEngine = None,
-    rerun_failed: Annotated[
-        bool, typer.Option("--rerun-failed", help="Run again what is there and not VALID.")
-    ] = False,
-    master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="Spark master (default: all cores of this machine).")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    file: Path,
+    out: Path | None,
+    seeds: str | None,
+    engine: str | None,
+    rerun_failed: bool,
+    master: str | None,
+    as_json: bool,
 ) -> int:
-    """Run the simulations of a campaign on Spark; what is done already is not run again.
-
-    Writes a row per run as Parquet, and one HTML page. Failing seeds are listed with the command that replays each.
-    Exit status 1 when any run is not VALID.
-    """
     plan = campaign_from(file, engine)
     if seeds is not None:
         plan = replace(plan, seeds=seeds_from(seeds))

@@ -8,15 +8,13 @@ import re
 import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
-from typing import Annotated
 
-import typer
 from rich.text import Text
 
 from ordercast.api.client import Client
 from ordercast.api.connect import connect
-from ordercast.cli.chat_text import DEFAULT_ROOM, HELP, ChatText
-from ordercast.cli.client_options import At, first_and_others
+from ordercast.cli.chat_text import HELP, ChatText
+from ordercast.cli.client_options import first_and_others
 from ordercast.cli.keyboard import Desk, desk_for
 from ordercast.cli.terminal import output
 from ordercast.groups.names import CLIENT_SIZE_MAX, checked_client, checked_group
@@ -24,20 +22,11 @@ from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
 from ordercast.model.printable import safe
 
-EXAMPLE = "Example: ordercast chat lobby --name alice"
 NAMES_TRIED = 9
 LEAVE_S = 5.0
 
 
-def chat(
-    room: Annotated[str, typer.Argument(metavar="ROOM", help="The group to talk in.")] = DEFAULT_ROOM,
-    name: Annotated[str, typer.Option(metavar="NAME", help="Yours; by default your login.", show_default=False)] = "",
-    at: At = None,
-) -> int:
-    """Talk to everybody in a room. All read the same lines in the same order, and see who comes and goes.
-
-    /who shows who is here, /quit, Ctrl-D or Ctrl-C leave. In a pipe, each line of stdin is said.
-    """
+def chat(room: str, name: str, at: str | None) -> int:
     checked_group(room)
     if name:
         checked_client(name)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -20,7 +19,6 @@ from ordercast.trace.folder import LiveRun, read_live, traces_in
 from ordercast.trace.parquet import RunInfo, read_run
 
 LISTED_MAX = 100  # runs in a table
-EXAMPLE = "Example: ordercast sim --hostile --seed 7 --trace runs; ordercast check runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +42,7 @@ class Judged:
         return self.verdict.outcome is Outcome.VALID
 
 
-def check(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="DIR", help="Folder of run-*.parquet files, one such file, or folder of live traces."),
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-) -> int:
-    """Judge the recorded traces of all runs in a folder.
-
-    The traces of live nodes in a folder, and in those below it, are judged together as one run.
-    What clients and replicas saw is judged with what the daemons did, where it was recorded.
-    Shows a verdict per promise, and witnesses for what does not hold.
-    Exit status 1 unless every run is VALID.
-    """
+def check(folder: Path, as_json: bool) -> int:
     paths = traces_in(folder)
     judged: list[Judged] = []
     with Meter("checking", len(paths)) as meter:

@@ -3,36 +3,11 @@
 from __future__ import annotations
 
 import socket
-from typing import Annotated
-
-import typer
 
 from ordercast.cli.event_text import listed, verb
 from ordercast.model.errors import UsageError
 from ordercast.model.service import Service
 from ordercast.session.addresses import ANY, UnixAddress, addresses_from, socket_path
-
-ADDRESS_VARIABLE = "ORDERCAST_ADDRESS"
-
-At = Annotated[
-    str | None,
-    typer.Option(
-        "--at",
-        metavar="ADDRESS",
-        envvar=ADDRESS_VARIABLE,
-        show_envvar=False,
-        help="The daemon: n1, tcp://HOST:PORT or unix:///PATH; by default any daemon of this machine.",
-    ),
-]
-Name = Annotated[
-    str, typer.Option(metavar="NAME", help="As which client; by default the daemon finds a name.", show_default=False)
-]
-Wait = Annotated[
-    float | None,
-    typer.Option(
-        "--wait", min=0, metavar="SECONDS", help="How long the daemon may take to come up.", show_default=False
-    ),
-]
 
 
 def checked_at(at: str | None, wait: float | None = None) -> str | None:

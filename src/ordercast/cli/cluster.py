@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.text import Text
 
 from ordercast.api.connect import connect
-from ordercast.cli.client_options import At, checked_at
+from ordercast.cli.client_options import checked_at
 from ordercast.cli.event_text import counted
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
 
-EXAMPLE = "Example: ordercast cluster add delta 4 10.0.0.4"
 
-app = typer.Typer(help="Show or change which nodes belong to the cluster.", epilog=EXAMPLE, no_args_is_help=True)
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the node.")]
-
-
-@app.callback()
-def cluster() -> None:
-    """Show or change which nodes belong to the cluster."""
-
-
-@app.command("list", epilog="Example: ordercast cluster list --toml")
-def list_nodes(
-    at: At = None,
-    toml: Annotated[bool, typer.Option("--toml", help="Print it as a cluster file has it.")] = False,
-    as_json: Json = False,
-) -> int:
-    """Show the node list of a daemon, and how the lists of other members differ from it."""
+def list_nodes(at: str | None, toml: bool, as_json: bool) -> int:
     document = ask(at, {"do": "list"})
     if toml:
         _write_toml(document)
@@ -43,31 +24,21 @@ def list_nodes(
     return 0
 
 
-@app.command(epilog=EXAMPLE)
 def add(
-    name: Name,
-    node: Annotated[int, typer.Argument(metavar="ID", help="A number that no other node of the cluster has.")],
-    addresses: Annotated[list[str], typer.Argument(metavar="ADDRESS…", help="Where it receives, one per network.")],
-    token_port: Annotated[int | None, typer.Option(min=1, max=65535, help="By default the network's port + 1.")] = None,
-    data_port: Annotated[int | None, typer.Option(min=1, max=65535, help="By default the network's port.")] = None,
-    at: At = None,
-    as_json: Json = False,
+    name: str,
+    node: int,
+    addresses: list[str],
+    token_port: int | None,
+    data_port: int | None,
+    at: str | None,
+    as_json: bool,
 ) -> int:
-    """Add a node to the node list of the whole cluster. It is admitted as soon as it runs.
-
-    The change is ordered: all members take it at the same place, and store it. It outranks older files.
-    """
     asked = {"do": "add", "name": name, "id": node, "addresses": addresses}
     asked |= {key: port for key, port in (("token_port", token_port), ("data_port", data_port)) if port is not None}
     return _changed(ask(at, asked), f"{name} was added", as_json)
 
 
-@app.command(epilog="Example: ordercast cluster remove delta")
-def remove(name: Name, at: At = None, as_json: Json = False) -> int:
-    """Remove a node from the node list of the whole cluster. If it runs, it leaves in order.
-
-    The change is ordered: all members take it at the same place, and store it. It outranks older files.
-    """
+def remove(name: str, at: str | None, as_json: bool) -> int:
     return _changed(ask(at, {"do": "remove", "name": name}), f"{name} was removed", as_json)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,29 +12,10 @@ from ordercast.cli.terminal import complain, output, write_json
 from ordercast.daemon.config.file import ConfigError, load_config
 from ordercast.daemon.config.plan import Plan, plan_lines, plan_of
 
-EXAMPLE = "Example: ordercast config check /etc/ordercast/cluster.toml --name alpha"
 STYLES = {"note": "yellow", "fix": "bold yellow"}
 
-app = typer.Typer(help="Look at a configuration file before a node does.", epilog=EXAMPLE, no_args_is_help=True)
 
-
-@app.callback()
-def config() -> None:
-    """Look at a configuration file before a node does."""
-
-
-@app.command(epilog=EXAMPLE)
-def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A cluster in TOML, the same on every host.")],
-    name: Annotated[
-        str | None, typer.Option(help="Which of the file's nodes; by default the one that this host is.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-) -> int:
-    """Say everything that is wrong with a file, or what the node would do.
-
-    Nothing is opened or written. Exit status 2 when something is wrong.
-    """
+def check(file: Path, name: str | None, as_json: bool) -> int:
     try:
         plan = plan_of(load_config(file, name))
     except ConfigError as error:

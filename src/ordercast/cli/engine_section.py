@@ -5,30 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import RenderableType
 from rich.text import Text
 
 from ordercast.cli.status import fetch, place_from
 from ordercast.cli.terminal import output, write_json
-from ordercast.daemon.config.file import STATUS_PORT
-from ordercast.daemon.config.node import LOOPBACK
-from ordercast.daemon.config.plan import host_and_port
 from ordercast.model.errors import UsageError
 
 TOLD = ("at", "me", "engine", "configuration")  # of a status, beside the section
 
-Place = Annotated[
-    str,
-    typer.Argument(
-        metavar="[ADDRESS]",
-        help="Where a daemon serves its status (HOST, HOST:PORT or :PORT), or a file that --json has written.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-HERE = host_and_port(LOOPBACK, STATUS_PORT)
 Document = dict[str, Any]
 
 

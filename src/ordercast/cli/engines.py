@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.text import Text
 
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
 from ordercast.order.catalogue import DEFAULT, ENGINES, EngineEntry
 
-EXAMPLE = "Example: ordercast engines"
 
-
-def engines(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-) -> int:
-    """Show the engines that order messages, and when to choose which.
-
-    All nodes of a cluster run the same one: write `engine = "NAME"` at the top of the cluster's file.
-    """
+def engines(as_json: bool) -> int:
     if as_json:
         write_json({"default": DEFAULT, "engines": [_document(entry) for entry in ENGINES.values()]})
         return 0

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from rich.text import Text
 
 from ordercast.api.connect import connect
-from ordercast.cli.client_options import At, checked_at
+from ordercast.cli.client_options import checked_at
 from ordercast.cli.event_text import counted
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
 from ordercast.groups.names import AT, RESERVED, checked_group
 from ordercast.model.printable import safe
 
-EXAMPLE = "Example: ordercast groups orders"
 
-
-def groups(
-    group: Annotated[
-        str | None, typer.Argument(metavar="GROUP", help="Whose members are shown; without it, all groups.")
-    ] = None,
-    at: At = None,
-    show_all: Annotated[
-        bool, typer.Option("--all", help="Also those in which replicas and archivers meet: names with $.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-) -> int:
-    """Show the groups of the cluster, or the members of one. A group exists as long as somebody is in it."""
+def groups(group: str | None, at: str | None, show_all: bool, as_json: bool) -> int:
     if group is not None:
         _show_members(checked_group(group), at, as_json)
     else:

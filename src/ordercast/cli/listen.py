@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from typing import Annotated, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from ordercast.api.connect import connect
 from ordercast.api.pieces import events_of
-from ordercast.cli.client_options import At, Name, Wait, first_and_others
+from ordercast.cli.client_options import first_and_others
 from ordercast.cli.event_text import Narrator, News, counted, event_document, listed
 from ordercast.cli.payload_text import SHOWN_MAX, shown
 from ordercast.cli.terminal import INTERRUPTED, note, output, wipe
@@ -22,23 +21,12 @@ from ordercast.model.errors import UsageError
 from ordercast.model.events import Dropped, Message, Piece, Reconnected
 from ordercast.model.printable import json_text, safe
 
-EXAMPLE = "Example: ordercast listen orders prices --json | jq .text"
 NOBODY = "·"  # in the place of a sender: no name has it
 
 
 def listen(
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP", help="One or several.")],
-    count: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many messages.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document per line.")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="The messages alone, as they are, with a line feed each.")] = False,
-    at: At = None,
-    name: Name = "",
-    wait: Wait = None,
+    groups: list[str], count: int | None, as_json: bool, raw: bool, at: str | None, name: str, wait: float | None
 ) -> int:
-    """Show messages and views of groups as they come, in the order that is the same for everybody.
-
-    Until Ctrl-C. When the daemon ends, another one is looked for, and what may have been missed is said.
-    """
     for group in groups:
         checked_group(group)
     if as_json and raw:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -20,29 +19,8 @@ from ordercast.trace.folder import read_live, traces_in
 from ordercast.trace.parquet import read_run
 from ordercast.trace.records import Event, Installed, Noted
 
-EXAMPLE = "Example: ordercast networks explain /var/lib/ordercast/traces"
 
-app = typer.Typer(name="networks", help="Redundant networks.", epilog=EXAMPLE)
-
-
-@app.callback()
-def networks() -> None:
-    """Redundant networks."""
-
-
-@app.command(epilog=EXAMPLE)
-def explain(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder of live traces of all nodes (level control), or of runs.")
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-) -> int:
-    """Tell what broke, from what all members reported of their networks, in order.
-
-    The first report of a fault is where it was seen; those that follow another member's word are echoes of it.
-    A little later each member says whom it does not hear on that network, which tells send faults, receive faults,
-    dead networks and partial faults apart.
-    """
+def explain(folder: Path, as_json: bool) -> int:
     found = [(path, _episodes(path)) for path in traces_in(folder)]
     if as_json:
         write_json({"runs": [{"path": str(path), "faults": list(map(_document, of_run))} for path, of_run in found]})

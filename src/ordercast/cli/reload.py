@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from rich.text import Text
 
-from ordercast.cli.client_options import At
 from ordercast.cli.cluster import ask
 from ordercast.cli.terminal import complain, output, write_json
 
-EXAMPLE = "Example: ordercast reload --at alpha"
 
-
-def reload(
-    at: At = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-) -> int:
-    """Have a daemon take the node list of its file, as SIGHUP does. Other changes in the file need a restart.
-
-    Nothing changes when the file is wrong, or its list is not newer than the daemon's.
-    """
+def reload(at: str | None, as_json: bool) -> int:
     document = ask(at, {"do": "reload"})
     if as_json:
         write_json(document)

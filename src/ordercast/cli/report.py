@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.text import Text
 
 from ordercast.cli.tables import new_table
@@ -15,24 +14,8 @@ from ordercast.pipeline.report import STEPS, Report
 from ordercast.pipeline.report import report as made
 from ordercast.pipeline.report.page import facts_of
 
-EXAMPLE = "Example: ordercast sim --fault '0.3s crash n1' --trace runs; ordercast report runs --out report"
 
-
-def report(
-    path: Annotated[
-        Path,
-        typer.Argument(metavar="PATH", help="Folder of run-*.parquet files, one such file, or folder of live traces."),
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where page and tables go.")] = Path("report"),
-    master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="Spark master (default: all cores of this machine).")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-) -> int:
-    """Latency, throughput, view changes, and what the engine has of its own, of recorded traces.
-
-    Writes one HTML page, which needs no network, and the numbers in it as Parquet tables.
-    """
+def report(path: Path, out: Path, master: str | None, as_json: bool) -> int:
     with Meter("report", STEPS, shown_after_s=0) as meter:
         result = made(path, out, master, meter.show)
     facts = facts_of(result.tables)

@@ -7,15 +7,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.text import Text
 
 from ordercast.api.blocking import BlockingClient
 from ordercast.api.connect import connect
 from ordercast.archive.places import short_position
-from ordercast.cli.client_options import At, Name, Wait, checked_at, service_from
+from ordercast.cli.client_options import checked_at, service_from
 from ordercast.cli.event_text import counted, listed
 from ordercast.cli.payload_text import place_document
 from ordercast.cli.terminal import Meter, note, output, write_json
@@ -24,33 +22,23 @@ from ordercast.model.errors import ConnectionLost, UsageError
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
 
-EXAMPLE = "Example: ordercast send orders,audit buy 3 --service safe --confirm"
 PORTION_SIZE = 1 << 18  # bytes that are sent between two looks at the progress
 PORTION_MAX = 1000  # messages
 READ_SIZE = 1 << 16
 
 
 def send(
-    groups: Annotated[
-        str, typer.Argument(metavar="GROUP", help="Where to; several with commas between; or a client: alice@n1.")
-    ],
-    text: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="The message; without it, each line of stdin is one.")
-    ] = None,
-    file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Send a file as one message.")] = None,
-    service: Annotated[
-        str, typer.Option(metavar="NAME", help="How strong: safe, agreed, causal, fifo or reliable.")
-    ] = "agreed",
-    confirm: Annotated[
-        bool, typer.Option("--confirm", help="Wait until it has its place in the order, and say which.")
-    ] = False,
-    count: Annotated[int, typer.Option(min=1, metavar="N", help="Send it so many times.")] = 1,
-    at: At = None,
-    name: Name = "",
-    wait: Wait = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    groups: str,
+    text: list[str] | None,
+    file: Path | None,
+    service: str,
+    confirm: bool,
+    count: int,
+    at: str | None,
+    name: str,
+    wait: float | None,
+    as_json: bool,
 ) -> int:
-    """Send a message to groups, of which one need not be a member. Nobody gets it twice."""
     destinations = checked_destinations([part for part in groups.split(",") if part] or groups)
     if text and file:
         raise UsageError("a text and --file exclude each other: send them one after the other")

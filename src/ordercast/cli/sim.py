@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from ordercast.checker import Outcome
+from ordercast.cli.declare import Given
 from ordercast.cli.documents import recording_document
 from ordercast.cli.drawing import closing_line, draw_timeline, draw_witnesses, process_table, verdict_table
-from ordercast.cli.engine_option import EngineName
 from ordercast.cli.quantities import chance_from, delays_from, duration_from, range_from, size_from
 from ordercast.cli.recording import Recording, record, run_info
 from ordercast.cli.swarm import kind_from
 from ordercast.cli.terminal import Meter, output, write_json
-from ordercast.cli.topology_option import Topology
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND
 from ordercast.model.service import Service
@@ -37,102 +34,52 @@ from ordercast.sim.topology_text import attachments_from, links_from_text, rate_
 from ordercast.trace.parquet import RUN_MAX, prepare_folder
 from ordercast.trace.records import Event
 
-EXAMPLE = "Example: ordercast sim --nodes 5 --loss 5% --fault '0.3s crash n1' --fault '0.6s restart n1' --seed 7"
-
 
 def sim(
-    context: typer.Context,
-    engine: EngineName = DEFAULT,
-    nodes: Annotated[int, typer.Option(help="Hosts; most engines take 1 to 64.")] = 5,
-    messages: Annotated[int, typer.Option(help="Messages that the applications submit.")] = 200,
-    clients: Annotated[
-        int, typer.Option(help="Clients per host; if any, messages are their deeds: join, leave, send, crash …")
-    ] = 0,
-    sizes: Annotated[str, typer.Option(metavar="MIN..MAX", help="Bytes of a message; K and M allowed.")] = "20..400",
-    service: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="agreed, safe, fifo, causal or reliable; repeat for a mixture (default: all)"
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Everything random is drawn from it.")] = 1,
-    loss: Annotated[str, typer.Option(metavar="CHANCE", help="Chance of losing a packet: 0.05 or 5%.")] = "0",
-    duplication: Annotated[str, typer.Option(metavar="CHANCE", help="Chance of a second copy.")] = "0",
-    straggler: Annotated[str, typer.Option(metavar="CHANCE", help="Chance of a hop ten times as slow.")] = "0",
-    delay: Annotated[str, typer.Option(metavar="MIN..MAX", help="Of one hop; ms, or with a unit.")] = "50us..400us",
-    duration: Annotated[
-        str, typer.Option(metavar="TIME", help="Virtual time in which messages are sent and random faults strike.")
-    ] = "1s",
-    attach: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="'HOSTS SEGMENTS'",
-            help="Segments of some hosts, such as 'n2 seg0 seg1'; repeat. Hosts not named are on seg0.",
-        ),
-    ] = None,
-    topology: Topology = None,
-    rings: Annotated[int | None, typer.Option(metavar="N", help="With --topology: so many (default: 3).")] = None,
-    link: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="'LINK …'",
-            help="A link unlike the others, such as 'n0<>n1 delay 50ms..60ms loss 1% rate 10mbit queue 64K'; repeat.",
-        ),
-    ] = None,
-    rate: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="'HOST N/s'", help="More messages of a host, such as 'n0 20/s' or 'n0 20/s poisson'; repeat."
-        ),
-    ] = None,
-    accelerated: Annotated[bool, typer.Option("--accelerated/--plain", help="Pass the token on early.")] = False,
-    faults: Annotated[int, typer.Option(help="How many random faults.")] = 0,
-    fault: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="'AT KIND …'", help="A scripted fault, such as '0.5s partition n0 n1 | n2 n3 n4'; repeat."
-        ),
-    ] = None,
-    hostile: Annotated[bool, typer.Option("--hostile", help="Draw all options from the seed, as swarm does.")] = False,
-    groups: Annotated[
-        bool, typer.Option("--groups", help="With --hostile: with clients, as swarm --groups does.")
-    ] = False,
-    replicated: Annotated[
-        bool, typer.Option("--replicated", help="With --hostile: with replicas, as swarm --replicated does.")
-    ] = False,
-    networks: Annotated[
-        bool, typer.Option("--networks", help="With --hostile: with several networks, as swarm --networks does.")
-    ] = False,
-    replication: Annotated[
-        str, typer.Option(metavar="STYLE", help="With --redundant: active, passive or active-passive.")
-    ] = "active",
-    redundant: Annotated[int, typer.Option(metavar="N", help="So many networks; faults name them net0, net1, …")] = 1,
-    campaign: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Take all options from a cell of this campaign, see --cell.")
-    ] = None,
-    cell: Annotated[str | None, typer.Option(metavar="NAME", help="With --campaign: the cell, by its name.")] = None,
-    trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the trace into this folder.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    given: Given,
+    engine: str | None,
+    nodes: int,
+    messages: int,
+    clients: int,
+    sizes: str,
+    service: list[str] | None,
+    seed: int,
+    loss: str,
+    duplication: str,
+    straggler: str,
+    delay: str,
+    duration: str,
+    attach: list[str] | None,
+    topology: str | None,
+    rings: int | None,
+    link: list[str] | None,
+    rate: list[str] | None,
+    accelerated: bool,
+    faults: int,
+    fault: list[str] | None,
+    hostile: bool,
+    groups: bool,
+    replicated: bool,
+    networks: bool,
+    replication: str,
+    redundant: int,
+    campaign: Path | None,
+    cell: str | None,
+    trace: Path | None,
+    as_json: bool,
 ) -> int:
-    """Simulate a cluster: virtual time, hostile network, every promise checked.
-
-    The same seed and options give the same run.
-    Exit status 1 unless everything is VALID and settled.
-    """
     check_seed(seed)
     command = None
     if campaign is not None:
-        _refuse_overridden(context, "--campaign takes every option from its file", _WITH_CAMPAIGN)
-        chosen = context.get_parameter_source("engine")
-        other = engine if chosen is not None and chosen.name == "COMMANDLINE" else None
-        options, command = _from_campaign(campaign, cell, seed, other)
+        _refuse_overridden(given, "--campaign takes every option from its file", _WITH_CAMPAIGN)
+        options, command = _from_campaign(campaign, cell, seed, engine)
     elif cell is not None:
         raise UsageError("--cell goes with --campaign: name the file that has the cell")
     elif hostile:
-        _refuse_overridden(context, "--hostile draws every option from the seed", _WITH_HOSTILE)
+        _refuse_overridden(given, "--hostile draws every option from the seed", _WITH_HOSTILE)
         kind = kind_from(groups=groups, replicated=replicated, networks=networks)
         drawn_on = None if topology is None else topology_from(topology)
-        options = options_of(seed, kind, engine, drawn_on)
+        options = options_of(seed, kind, engine or DEFAULT, drawn_on)
         command = replay_command(options, seed, is_hostile=True, topology=drawn_on)
     elif replicated or networks:
         raise UsageError(f"--{'replicated' if replicated else 'networks'} goes with --hostile")
@@ -142,11 +89,11 @@ def sim(
         size_min, size_max = range_from(sizes, size_from)
         options = replace(
             _network(loss, duplication, straggler, delay),
-            engine=engine,
+            engine=engine or DEFAULT,
             nodes=nodes,
             messages=messages,
             clients=clients,
-            services=_services(service, engine),
+            services=_services(service, engine or DEFAULT),
             attachments=_attachments(attach, topology, rings, nodes, seed),
             links=tuple(one for text in link or () for one in links_from_text(text)),
             rates=tuple(rate_from_text(text) for text in rate or ()),
@@ -180,11 +127,10 @@ _WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "networks", "engine"
 _WITH_CAMPAIGN = ("seed", "campaign", "cell", "engine", "trace", "as_json")
 
 
-def _refuse_overridden(context: typer.Context, why: str, allowed: tuple[str, ...]) -> None:
+def _refuse_overridden(given: Given, why: str, allowed: tuple[str, ...]) -> None:
     """What would silently be overridden."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in allowed and source is not None and source.name == "COMMANDLINE":
+    for name in sorted(given):
+        if name not in allowed:
             raise UsageError(f"{why}: leave out --{name}, or leave out {why.split()[0]}")
 
 

@@ -3,47 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
 
-import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from ordercast.cli.engine_section import HERE, Document, Json, Place, print_page, print_sentences, status_with
+from ordercast.cli.engine_section import Document, print_page, print_sentences, status_with
 from ordercast.cli.event_text import listed
-from ordercast.cli.short_commands import short_for
 from ordercast.cli.tables import new_table
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.quantities import size_text
 from ordercast.order.sites.promised import ENGINE
 
-EXAMPLE = "Example: ordercast sites :4791"
-EXPLAIN = "Example: ordercast sites explain 10.0.0.1:4790"
 
-app = typer.Typer(cls=short_for("show", is_bare=True), help="Several sites.", epilog=EXAMPLE)
-
-
-@app.callback()
-def sites() -> None:
-    """Several sites: who is in the view, the links between them, what delivery waits for.
-
-    `ordercast sites ADDRESS` is short for `ordercast sites show ADDRESS`.
-    """
-
-
-@app.command(epilog=EXAMPLE)
-def show(
-    address: Place = HERE,
-    source: Annotated[
-        str | None, typer.Option("--source", metavar="SITE", help="Show how what this site sends spreads, too.")
-    ] = None,
-    as_json: Json = False,
-) -> int:
-    """Show the sites of the view, their members and representatives, and the links of this daemon.
-
-    Links are those of the daemon that speaks for its site. Exit status 1 when messages do not flow there.
-    """
+def show(address: str, source: str | None, as_json: bool) -> int:
     status = _status(address)
     section = status[ENGINE]
     if source is not None and source not in section["trees"]:
@@ -51,9 +24,7 @@ def show(
     return print_page(status, ENGINE, _page(status, section, source), as_json=as_json)
 
 
-@app.command(epilog=EXPLAIN)
-def explain(address: Place = HERE, as_json: Json = False) -> int:
-    """Say in sentences what a message waits for now, which sites and links are missing, and what to do about it."""
+def explain(address: str, as_json: bool) -> int:
     return print_sentences(explained(_status(address)[ENGINE]), as_json=as_json)
 
 

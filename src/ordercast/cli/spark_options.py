@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from ordercast.model.errors import UsageError
-
-Master = Annotated[
-    str | None,
-    typer.Option("--master", metavar="URL", help="Spark master: local[2], spark://host:7077 … Default: local[*]."),
-]
-Conf = Annotated[
-    list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="An option of Spark, such as spark.driver.memory=8g; repeat."),
-]
 
 
 def conf_from(texts: list[str] | None) -> dict[str, str]:

@@ -6,39 +6,22 @@ import http.client
 import json
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
-from rich.live import Live
 
 from ordercast.cli.status_drawing import status_line, status_page
 from ordercast.cli.terminal import output, write_json
-from ordercast.daemon.config.file import STATUS_PORT
-from ordercast.daemon.config.node import LOOPBACK
-from ordercast.daemon.config.plan import host_and_port
+from ordercast.daemon.config.defaults import LOOPBACK, STATUS_PORT, host_and_port
 from ordercast.model.errors import UsageError
 from ordercast.model.printable import json_text
 
-EXAMPLE = "Example: ordercast status 10.0.0.1:4790 --watch"
 TIMEOUT_S = 5.0
 ANSWER_SIZE_MAX = 16 << 20
 WATCH_EVERY_S = 1.0
 
 
-def status(
-    address: Annotated[
-        str, typer.Argument(metavar="[ADDRESS]", help="Where the node serves its status: HOST, HOST:PORT or :PORT.")
-    ] = host_and_port(LOOPBACK, STATUS_PORT),
-    watch: Annotated[bool, typer.Option("--watch", help="Again every second, until interrupted.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the JSON document; one per line with --watch.")
-    ] = False,
-) -> int:
-    """Show a running node: who is together, rates, buffers, view changes with their reasons, and what is not well.
-
-    Exit status 1 when the node is in no configuration in which messages flow.
-    """
+def status(address: str, watch: bool, as_json: bool) -> int:
     host, port = place_from(address)
     first = fetch(host, port)
     if watch:
@@ -71,6 +54,8 @@ def _watch(
         for document in documents:
             _print_line(console, document, as_json)
         return
+    from rich.live import Live
+
     with Live(status_page(first), console=console, screen=True, auto_refresh=False) as live:
         for document in documents:
             page = str(document) if isinstance(document, UsageError) else status_page(document)

@@ -7,18 +7,15 @@ import signal
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from ordercast.cli.drawing import coverage_table
-from ordercast.cli.engine_option import EngineName
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.recording import record, run_info
 from ordercast.cli.terminal import INTERRUPTED, Meter, complain, output, write_json
-from ordercast.cli.topology_option import Topology
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT
 from ordercast.sim.options import SimOptions
@@ -28,7 +25,6 @@ from ordercast.sim.swarm import Outline, SwarmKind, expected_rows, options_of, s
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.parquet import prepare_folder
 
-EXAMPLE = "Example: ordercast swarm --seeds 1..500 --trace failures"
 PROCESSES_MAX = 1024
 
 
@@ -77,37 +73,24 @@ class Harvest:
         return [name for name in self.expected() if not self.counts[name]]
 
 
-def swarm_command(
-    seeds: Annotated[str, typer.Option(metavar="A..B", help="Seeds to run, both ends included.")],
-    engine: EngineName = DEFAULT,
-    topology: Topology = None,
-    groups: Annotated[
-        bool, typer.Option("--groups", help="With clients that join, leave, send and crash; partitions in cascades.")
-    ] = False,
-    replicated: Annotated[
-        bool, typer.Option("--replicated", help="With replicas of a state: commands, quorums, transfers, crashes.")
-    ] = False,
-    networks: Annotated[
-        bool, typer.Option("--networks", help="With several networks, used in every style, that fail in every way.")
-    ] = False,
-    processes: Annotated[int | None, typer.Option(metavar="N", help="Worker processes (default: all cores).")] = None,
-    trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the traces of failing seeds here.")] = None,
-    strict_coverage: Annotated[
-        bool, typer.Option("--strict-coverage", help="Exit status 1 also when something expected never happened.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+def run_swarm(
+    seeds: str,
+    engine: str | None,
+    topology: str | None,
+    groups: bool,
+    replicated: bool,
+    networks: bool,
+    processes: int | None,
+    trace: Path | None,
+    strict_coverage: bool,
+    as_json: bool,
 ) -> int:
-    """Run many seeds, each with its own hostile cluster, network and faults.
-
-    Ends with how often everything happened that a campaign must have met: what never happened was not tested.
-    Exit status 1 when any seed failed.
-    """
     wanted = seeds_from(seeds)
     if processes is not None and not 1 <= processes <= PROCESSES_MAX:
         raise UsageError(f"--processes {processes} cannot be used: write a number of 1 to {PROCESSES_MAX}")
     kind = kind_from(groups=groups, replicated=replicated, networks=networks)
     chosen = None if topology is None else topology_from(topology)
-    harvest = Harvest(engine, kind, chosen, processes=min(processes or os.cpu_count() or 1, len(wanted)))
+    harvest = Harvest(engine or DEFAULT, kind, chosen, processes=min(processes or os.cpu_count() or 1, len(wanted)))
     _options(wanted[0], harvest).validate()  # what cannot be run is told before anything is
     if trace is not None:
         _prepare(trace, wanted[0], harvest)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.text import Text
 
-from ordercast.model.printable import json_text, safe_lines
+from ordercast.cli.plain import INTERRUPTED as INTERRUPTED
+from ordercast.cli.plain import complain as complain
+from ordercast.cli.plain import note as note
+from ordercast.cli.plain import wipe as wipe
+from ordercast.cli.plain import write_json as write_json
+from ordercast.model.printable import safe_lines
 
-INTERRUPTED = 130  # exit status
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
 PIPED_WIDTH = 140  # tables that go to a file or a pipe need not fit a window
 SHOWN_AFTER_S = 1.0  # what takes less needs no progress bar
 LINE_EVERY_S = 60.0  # of progress, in a log
@@ -44,29 +49,6 @@ def output() -> Console:
     return console
 
 
-def write_json(document: Any) -> None:
-    sys.stdout.write(json_text(document, indent=2) + "\n")
-
-
-def complain(text: str) -> None:
-    """One sentence on stderr, whatever line breaks it came with."""
-    sentence = " ".join(text.split()).rstrip(".")
-    SafeConsole(stderr=True).print(f"ordercast: {sentence}.", soft_wrap=True, style="red")
-
-
-def note(text: str, *, always: bool = False) -> None:
-    """A remark for a person who watches, on stderr; what a program should be told, too, is said always."""
-    console = SafeConsole(stderr=True)
-    if always or console.is_terminal:
-        console.print(text, soft_wrap=True, style="yellow" if always else "dim")
-
-
-def wipe() -> None:
-    """The `^C` that the terminal has written into the line."""
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
-
-
 class Meter:
     """How far a long work is, on stderr: a bar on a terminal, when there is something to wait for; elsewhere, as in a
     log, a line now and then."""
@@ -76,7 +58,7 @@ class Meter:
         self._title, self._total, self._shown_after_s = title, total, shown_after_s
         self._began = time.monotonic()
         self._bar: Progress | None = None
-        self._task = TaskID(0)
+        self._task: Any = None
         self._lines = 0
 
     def __enter__(self) -> Self:
@@ -110,6 +92,8 @@ class Meter:
             self._console.print(Text.assemble(line, Text.from_markup(text)), soft_wrap=True)
 
     def _new_bar(self) -> Progress:
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
         bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),

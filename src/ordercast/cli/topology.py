@@ -3,69 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from ordercast.cli.engine_section import HERE, Document, Json, Place, print_page, print_sentences, status_with
+from ordercast.cli.engine_section import Document, print_page, print_sentences, status_with
 from ordercast.cli.event_text import listed
 from ordercast.cli.quantities import duration_from, seeds_from
-from ordercast.cli.short_commands import short_for
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
-from ordercast.cli.topology_plan import Drawn, PlannedNetwork, drawn_file, drawn_joins, drawn_robust, plan_lines
 from ordercast.cli.topology_text import drawing_of, explained, lasted, waits_for
 from ordercast.model.errors import UsageError
 from ordercast.order.gateways.promised import ENGINE
 
-EXAMPLE = "Example: ordercast topology :4791"
-EXPLAIN = "Example: ordercast topology explain 10.0.0.1:4790"
-PLAN = "Example: ordercast topology plan --rings 16 --gateways 4 --rotation 2ms"
-STUDY = "Example: ordercast topology study --seeds 1..300 --out graphs"
-
-app = typer.Typer(cls=short_for("show", is_bare=True), help="A network of rings.", epilog=EXAMPLE)
+if TYPE_CHECKING:
+    from ordercast.cli.topology_plan import Drawn
 
 
-@app.callback()
-def topology() -> None:
-    """A network of rings: who is on which, who joins them, what delivery waits for.
-
-    `ordercast topology ADDRESS` is short for `ordercast topology show ADDRESS`.
-    """
-
-
-@app.command(epilog=EXAMPLE)
-def show(address: Place = HERE, as_json: Json = False) -> int:
-    """Show the rings of a network, their members, gateways and fronts, and who holds whom up.
-
-    Every daemon knows the whole network: any of them may be asked. Exit status 1 when messages do not flow there.
-    """
+def show(address: str, as_json: bool) -> int:
     status = _status(address)
     return print_page(status, ENGINE, _page(status, status[ENGINE]), as_json=as_json)
 
 
-@app.command(epilog=EXPLAIN)
-def explain(address: Place = HERE, as_json: Json = False) -> int:
-    """Say in sentences what delivery waits for now, what to do about it, and what the network would not survive."""
+def explain(address: str, as_json: bool) -> int:
     return print_sentences(explained(_status(address)[ENGINE]), as_json=as_json)
 
 
-@app.command(epilog=PLAN)
 def plan(
-    joins: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[JOIN]…", help="A gateway each, as the rings that it joins: office-lab lab-store."),
-    ] = None,
-    rings: Annotated[int | None, typer.Option(min=1, max=255, help="Draw a network of so many rings …")] = None,
-    gateways: Annotated[int, typer.Option(min=1, max=64, help="… with so many gateways on each.")] = 4,
-    config: Annotated[Path | None, typer.Option(metavar="FILE", help="The rings of a cluster file.")] = None,
-    rotation: Annotated[str, typer.Option(metavar="TIME", help="Of a token on a ring under load.")] = "1ms",
-    seeds: Annotated[str, typer.Option(metavar="A..B", help="Orders in which gateways are lost.")] = "1..200",
-    as_json: Json = False,
+    joins: list[str] | None,
+    rings: int | None,
+    gateways: int,
+    config: Path | None,
+    rotation: str,
+    seeds: str,
+    as_json: bool,
 ) -> int:
-    """Judge a network on paper: lengths of ways, what alone keeps it in one piece, latency, and what would help."""
+    from ordercast.cli.topology_plan import PlannedNetwork, plan_lines
+
     drawn = _drawn(joins, rings, gateways, config)
     planned = PlannedNetwork(drawn, duration_from(rotation, default_unit="ms"), seeds_from(seeds))
     if as_json:
@@ -82,20 +57,14 @@ def _drawn(joins: list[str] | None, rings: int | None, gateways: int, config: Pa
         raise UsageError(
             "give the gateways of a network, as in office-lab lab-store, or --rings and --gateways, or --config"
         )
+    from ordercast.cli.topology_plan import drawn_file, drawn_joins, drawn_robust
+
     if config is not None:
         return drawn_file(config)
     return drawn_joins(joins) if joins else drawn_robust(rings or 1, gateways)
 
 
-@app.command(epilog=STUDY)
-def study(
-    seeds: Annotated[str, typer.Option(metavar="A..B", help="Networks of each kind, and their losses.")] = "1..300",
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write a page and its pictures into this folder.")
-    ] = None,
-    as_json: Json = False,
-) -> int:
-    """Lose gateways of robust and of random networks of 50 rings until they part: the paper's Figures 5.21 to 5.23."""
+def study(seeds: str, out: Path | None, as_json: bool) -> int:
     from ordercast.cli.topology_study import studied
 
     return studied(seeds_from(seeds), out, as_json=as_json)

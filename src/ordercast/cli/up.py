@@ -8,14 +8,12 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from ordercast.cli.circle import Placed, circle, circle_file
-from ordercast.cli.daemon import PORT_MAX
 from ordercast.cli.daemons import Cluster, Daemon
 from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogStream
@@ -23,76 +21,28 @@ from ordercast.cli.quantities import duration_from
 from ordercast.cli.terminal import note, output, write_json
 from ordercast.cli.wide_area import WideArea, sites_file, sites_from, wide_ports
 from ordercast.daemon.config.file import STATUS_PORT
-from ordercast.daemon.config.node import LOCAL_NODES_MAX, PORT
+from ordercast.daemon.config.node import PORT
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT, live_entry_of
 from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.order.sites.promised import ENGINE as SITES
 from ordercast.order.tree.promised import ENGINE as TREE
 
-EXAMPLE = "Example: ordercast up -n 5"
 COUNT, EACH = 3, 2  # daemons; and of each of several rings
 Beside = AbstractAsyncContextManager[Any]  # what runs while daemons do
 
-UpEngine = Annotated[
-    str | None, typer.Option("--engine", metavar="NAME", help="Engine that orders messages: see `ordercast engines`.")
-]
-
 
 def up(
-    count: Annotated[
-        int | None,
-        typer.Option(
-            "--nodes",
-            "-n",
-            min=1,
-            max=LOCAL_NODES_MAX,
-            metavar="N",
-            help="How many daemons; with --rings, how many for each ring.  [default: 3, or 2 for each ring]",
-        ),
-    ] = None,
-    rings: Annotated[
-        int | None,
-        typer.Option(
-            "--rings", min=1, max=LOCAL_NODES_MAX, metavar="R", help="So many rings, joined by gateways in a circle."
-        ),
-    ] = None,
-    sites: Annotated[
-        str | None,
-        typer.Option(
-            "--sites", metavar="SITES", help="Several sites, joined by links: their number, or east=2,west=2."
-        ),
-    ] = None,
-    delay: Annotated[
-        str | None, typer.Option(metavar="TIME", help="With --sites: how long a packet takes from one to another.")
-    ] = None,
-    tcp: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=65535 - LOCAL_NODES_MAX, metavar="PORT", help="Serve clients over TCP, too, from this port on."
-        ),
-    ] = None,
-    engine: UpEngine = None,
-    trace: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write traces of everything, for `ordercast check`.")
-    ] = None,
-    port: Annotated[
-        int,
-        typer.Option(
-            min=1, max=PORT_MAX, metavar="PORT", help="Of the daemons among themselves; another one is another cluster."
-        ),
-    ] = PORT,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print what runs as one JSON document, and the log as usual.")
-    ] = False,
+    count: int | None,
+    rings: int | None,
+    sites: str | None,
+    delay: str | None,
+    tcp: int | None,
+    engine: str | None,
+    trace: Path | None,
+    port: int,
+    as_json: bool,
 ) -> int:
-    """Run a cluster on this machine: daemons that need no configuration and find each other.
-
-    Ctrl-C ends them in order, a second one at once. Their log is on stderr, one line each, with the daemon's name.
-    Exit status 1 when a daemon could not start, or ended before it was told to. With --rings the daemons are on several
-    rings, with one order over all of them; the last daemon of each ring joins it with the next. With --sites they are
-    in several places that links join, as far apart as --delay says.
-    """
     if trace is not None and trace.exists() and any(trace.iterdir()):
         raise UsageError(f"{trace} is not empty: give --trace a new folder, so that it holds one run")
     if delay is not None and sites is None:

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ordercast.cli.check import Judged, draw_judged, judged_document
-from ordercast.cli.spark_options import Conf, Master, conf_from
+from ordercast.cli.spark_options import conf_from
 from ordercast.cli.terminal import Meter, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.pipeline.spark_session import missing_for_spark, open_session
 
-EXAMPLE = "Example: ordercast verify runs --master 'local[4]'"
 
-
-def verify(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH…", help="Folders of run-*.parquet files, such files, or folders of live traces."),
-    ],
-    master: Master = None,
-    conf: Conf = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-) -> int:
-    """Judge recorded traces as `check` does, on Spark: many runs at once, or one of any length.
-
-    Gives the same verdicts, with witnesses; a run that cannot be read is UNKNOWN and the others are judged.
-    Exit status 1 unless every run is VALID.
-    """
+def verify(paths: list[Path], master: str | None, conf: list[str] | None, as_json: bool) -> int:
     problem = missing_for_spark()
     if problem is not None:
         raise UsageError(problem)

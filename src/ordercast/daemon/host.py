@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, assert_never
 
+from ordercast.daemon.clients.told import ClientTold
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
 from ordercast.daemon.status.parts import ClientsStatus, HoldStatus
@@ -42,6 +43,7 @@ class Serving(Protocol):
     def memberships(self) -> int: ...
     @property
     def strangers_count(self) -> int: ...
+    def clients(self) -> list[ClientTold]: ...
 
 
 class GroupHost(Participant):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
+from ordercast.daemon.clients.told import client_documents
 from ordercast.daemon.config.file import load_config
 from ordercast.daemon.config.keys import read_host, read_port
 from ordercast.daemon.config.node import PORT_MAX, NodeConfig
@@ -23,6 +24,7 @@ from ordercast.model.ids import NODE_MAX, NodeId, node_of
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.model.service import Service
 
+RATE_S = 1.0  # over which rates of clients are counted
 ORDER_S = 30.0  # for which an ordered change is waited for
 _OF_THE_LIST = ("peers", "rings", "nodes_version", "source", "name", "node", "state_folder")  # not compared by a reload
 
@@ -40,8 +42,21 @@ async def manage(host: GroupHost, document: Document) -> Document:
             return await _change(host, _roster(host).without(str(document.get("name"))))
         case "reload":
             return await reload(host)
+        case "clients":
+            return await clients_of(host)
         case other:
             raise UsageError(f"this daemon cannot do {other!r}: it may be of an older version")
+
+
+async def clients_of(host: GroupHost) -> Document:
+    """Tell of the clients of this daemon, with their rates over a second."""
+    loop, serving = asyncio.get_running_loop(), host.serving
+    if serving is None:
+        raise UsageError(f"{host.config.name} serves no clients")
+    before, began = serving.clients(), loop.time()
+    await asyncio.sleep(RATE_S)
+    rows = client_documents(before, serving.clients(), loop.time() - began)
+    return {"daemon": host.config.name, "clients": rows}
 
 
 def listing(host: GroupHost) -> Document:

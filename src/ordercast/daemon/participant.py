@@ -19,6 +19,7 @@ from ordercast.daemon.config.node import NodeConfig, TraceLevel, peer_from
 from ordercast.daemon.driver import Driver
 from ordercast.daemon.sockets.network import Sockets
 from ordercast.daemon.sockets.wide import WideSockets
+from ordercast.daemon.stamps import placed_without_stamps, without_stamps
 from ordercast.daemon.status.counters import Counters
 from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
@@ -34,6 +35,7 @@ from ordercast.model.effects import (
     Subscribed,
 )
 from ordercast.model.errors import Error, UsageError
+from ordercast.model.extras import missing_extra
 from ordercast.model.ids import Attachment, Instant, NodeId, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import EVERYWHERE, Interest, Submissions
 from ordercast.model.notes import Note
@@ -315,7 +317,10 @@ class Participant(ABC):
     def _open_recording(self) -> Recording | None:
         if self.config.trace.level is TraceLevel.OFF:
             return None
-        from ordercast.daemon.recording import Recording  # Arrow is large: only who records pays for it
+        try:
+            from ordercast.daemon.recording import Recording  # Arrow is large: only who records pays for it
+        except ModuleNotFoundError as error:
+            raise UsageError(missing_extra("a trace", error)) from error
 
         return Recording(self.config.trace, self.config.name, self.process)
 
@@ -503,8 +508,6 @@ class Participant(ABC):
         self.counters.messages_delivered += count
         self.counters.bytes_delivered += size
         if stamps:
-            from ordercast.daemon.recording import without_stamps
-
             deliver = without_stamps(deliver)
         self._delivered(deliver, size + MESSAGE_OVERHEAD * count)
 
@@ -533,8 +536,6 @@ class Participant(ABC):
 
     def on_placed(self, effect: Placed) -> None:
         if self._is_stamping:
-            from ordercast.daemon.recording import placed_without_stamps
-
             effect = placed_without_stamps(effect)
         self._placed(effect)
 

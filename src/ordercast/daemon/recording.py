@@ -8,14 +8,13 @@ number says that there is a stamp, so that nodes which record and nodes which do
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 from ordercast.daemon.config.node import TraceConfig, TraceLevel
-from ordercast.model.effects import Deliver, Parcel, Placed
+from ordercast.model.effects import Deliver
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.inputs import Submissions
 from ordercast.trace.live import LiveTrace
-from ordercast.trace.records import STAMP_SIZE, STAMPED, Event, MessageId, stamped
+from ordercast.trace.records import STAMPED, Event, MessageId, stamped
 
 SWITCH_INTERVAL_S = 0.0002  # of Python's threads; the usual one, 5 ms, is many rotations
 
@@ -65,23 +64,3 @@ class Recording:
 
     def close(self) -> None:
         self._trace.close()
-
-
-def without_stamps(deliver: Deliver) -> Deliver:
-    """What the application submitted. A process stamps all of its messages or none."""
-    if not any(parcel[2][0] & STAMPED for parcel in deliver.parcels):
-        return deliver
-    return replace(deliver, parcels=[_without_stamp(parcel) for parcel in deliver.parcels])
-
-
-def placed_without_stamps(placed: Placed) -> Placed:
-    """The same of messages that only their places are told of."""
-    return replace(placed, parcels=[_without_stamp(parcel) for parcel in placed.parcels])
-
-
-def _without_stamp(parcel: Parcel) -> Parcel:
-    number, originator, senders, services, payloads, each, base = parcel
-    if not senders[0] & STAMPED:
-        return parcel
-    cut = [data[STAMP_SIZE:] for data in payloads]
-    return number, originator, [sender & ~STAMPED for sender in senders], services, cut, each, base

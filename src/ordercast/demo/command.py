@@ -19,9 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import Console
 
 from ordercast.cli.terminal import complain, output, wipe, write_json
@@ -41,7 +39,6 @@ from ordercast.model.printable import json_text
 from ordercast.replicated.replica import ReplicaEnded
 from ordercast.trace.private_files import make_private_folder
 
-EXAMPLE = "Example: ordercast demo --keep demo"
 TRACES = "traces"
 RESULT = "result.json"
 REPORT = "report"
@@ -49,19 +46,7 @@ REASON_S = 2.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def demo(
-    keep: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep traces and result in this new folder; Spark judges and draws them."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
-) -> int:
-    """Watch a real cluster on this machine: three daemons with clients in groups and a replicated dictionary.
-
-    One daemon is killed with kill -9, one is cut off and healed, one joins late. Then checkers judge everything that
-    was recorded. It takes about half a minute, needs no configuration and no root, and leaves nothing behind but
-    what --keep asks for. Exit status 1 unless all is VALID.
-    """
+def demo(keep: Path | None, as_json: bool) -> int:
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise UsageError(f"{keep} is not an empty folder: give --keep a new one")
     console = Console(quiet=True) if as_json else output()

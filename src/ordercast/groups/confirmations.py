@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from ordercast.groups.envelope import CONFIRM, FLAGS_AT, KIND_AT, Kind
-from ordercast.groups.layer import Confirmed, MessageRun
+from ordercast.groups.runs import Confirmed, MessageRun
 from ordercast.model.service import Service
 
 _Key = tuple[int, bytes]  # service and payload: messages that have both in common come back in the order of sending

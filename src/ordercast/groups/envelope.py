@@ -9,6 +9,7 @@ application is held to (`names.py`): whether it is one is a question of its byte
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
 from struct import Struct
@@ -136,3 +137,16 @@ def _check(head: Head) -> None:
         checked_groups(head.groups)
     elif head.groups:
         raise UsageError("groups are named where none belong")
+
+
+def join_payload(full: str, groups: Sequence[str]) -> bytes:
+    return encode_head(Head(Kind.JOIN, full, tuple(groups)))
+
+
+def leave_payload(full: str, groups: Sequence[str]) -> bytes:
+    return encode_head(Head(Kind.LEAVE, full, tuple(groups)))
+
+
+def data_head(full: str, groups: tuple[str, ...], *, self_discard: bool = False, confirm: bool = False) -> bytes:
+    """What the messages of this client to these groups begin with."""
+    return encode_head(Head(Kind.DATA, full, groups, SELF_DISCARD * self_discard | CONFIRM * confirm))

@@ -33,14 +33,19 @@ from ordercast.groups.envelope import (
     head_bytes_of,
     sender_of,
 )
+from ordercast.groups.envelope import data_head as data_head
+from ordercast.groups.envelope import join_payload as join_payload
+from ordercast.groups.envelope import leave_payload as leave_payload
 from ordercast.groups.names import AT, checked_client, checked_daemon, daemon_of
+from ordercast.groups.runs import Confirmed as Confirmed
+from ordercast.groups.runs import MessageRun as MessageRun
 from ordercast.groups.snapshot import decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice, Table
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Install, Parted, Placed
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Left, ViewId
-from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId, process_text
+from ordercast.model.ids import ConfigurationId, Places, ProcessId, process_text
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.wire.roster import decode_roster, encode_roster
@@ -49,31 +54,10 @@ GONE_MAX = 1000  # daemons that have left and are remembered
 ROUTES_MAX = 10_000  # heads whose receivers are remembered
 
 
-class MessageRun(NamedTuple):
-    """Messages in a row with one head, for these local sessions: columns, as in `Deliver`."""
-
-    sessions: tuple[int, ...]
-    head: bytes  # with which every payload begins
-    places: Places
-    services: Sequence[int]
-    payloads: Sequence[bytes]
-
-    @property
-    def last(self) -> Position:
-        return self.places.last(len(self.payloads))
-
-
 class Announce(NamedTuple):
     """Submit these to the engine, agreed, before anything of a client."""
 
     payloads: list[bytes]
-
-
-class Confirmed(NamedTuple):
-    """Messages of this local session have their places in the order."""
-
-    session: int
-    run: MessageRun
 
 
 class Warned(NamedTuple):
@@ -482,25 +466,12 @@ def _kind_of(data: bytes) -> Kind | None:
         return None
 
 
-def join_payload(full: str, groups: Sequence[str]) -> bytes:
-    return encode_head(Head(Kind.JOIN, full, tuple(groups)))
-
-
-def leave_payload(full: str, groups: Sequence[str]) -> bytes:
-    return encode_head(Head(Kind.LEAVE, full, tuple(groups)))
-
-
 def disconnect_payload(full: str) -> bytes:
     return encode_head(Head(Kind.DISCONNECT, full, ()))
 
 
 def roster_payload(daemon: str, roster: Roster) -> bytes:
     return encode_head(Head(Kind.ROSTER, daemon, ())) + encode_roster(roster)
-
-
-def data_head(full: str, groups: tuple[str, ...], *, self_discard: bool = False, confirm: bool = False) -> bytes:
-    """What the messages of this client to these groups begin with."""
-    return encode_head(Head(Kind.DATA, full, groups, SELF_DISCARD * self_discard | CONFIRM * confirm))
 
 
 def _end_of_row(payloads: Sequence[bytes], index: int, head: bytes) -> int:

@@ -33,7 +33,6 @@ from ordercast.order.baselines.two_phase import TwoPhase
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.gateways import promised as gateways
 from ordercast.order.gateways.config import GatewaysConfig
-from ordercast.order.gateways.views import view_text
 from ordercast.order.links.config import NEAR
 from ordercast.order.membership.states import moves
 from ordercast.order.ring import promised as ring
@@ -97,6 +96,12 @@ def _ring(setup: Setup) -> ObservedEngine:
     from ordercast.order.ring.node import RingNode
 
     return RingNode(setup.node, setup.ring, verbose=setup.verbose, beneath=setup.beneath, other_engines=setup.others)
+
+
+def _gateways_view_text(view: ConfigurationId) -> str:
+    from ordercast.order.gateways.views import view_text
+
+    return view_text(view)
 
 
 def _gateways(setup: Setup) -> ObservedEngine:
@@ -233,7 +238,7 @@ ENGINES: dict[str, EngineEntry] = {
             RING_TRAFFIC,
             tables={"ring": RingConfig, "gateways": GatewaysConfig},
             attachments_max=64,
-            id_text=view_text,
+            id_text=_gateways_view_text,
             is_layered=True,
             moves=moves.MOVES,
             reasons=gateways.REASONS,

@@ -18,35 +18,41 @@ if TYPE_CHECKING:
     from ordercast.replicated.machine import Frozen, Origin
     from ordercast.replicated.quorum import EverySide, LastMajority, Majority, Side
     from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded, TimedOut
-    from ordercast.replicated.structures.barrier import Barrier
+    from ordercast.replicated.structures.barrier import Barrier, BarrierFront
     from ordercast.replicated.structures.base import Age, Applied, Caller, Cut, Front, Lost, Reloaded, Structure
-    from ordercast.replicated.structures.counter import Counter
+    from ordercast.replicated.structures.claims import Held
+    from ordercast.replicated.structures.counter import Counter, CounterFront
     from ordercast.replicated.structures.dictionary import Compared, Dictionary, DictionaryFront, KeyChanged
     from ordercast.replicated.structures.fields import Reader, value_bytes
-    from ordercast.replicated.structures.leader import Leader, Leadership
-    from ordercast.replicated.structures.lock import Lock
+    from ordercast.replicated.structures.leader import Leader, LeaderFront, Leadership
+    from ordercast.replicated.structures.lock import Lock, LockFront
     from ordercast.replicated.structures.queue import Job, Queue, QueueFront
 
 _HOMES = {
     "Age": "structures.base",
     "Applied": "structures.base",
     "Barrier": "structures.barrier",
+    "BarrierFront": "structures.barrier",
     "Caller": "structures.base",
     "Changed": "effects",
     "Compared": "structures.dictionary",
     "Counter": "structures.counter",
+    "CounterFront": "structures.counter",
     "Cut": "structures.base",
     "Dictionary": "structures.dictionary",
     "DictionaryFront": "structures.dictionary",
     "EverySide": "quorum",
     "Front": "structures.base",
     "Frozen": "machine",
+    "Held": "structures.claims",
     "Job": "structures.queue",
     "KeyChanged": "structures.dictionary",
     "LastMajority": "quorum",
     "Leader": "structures.leader",
+    "LeaderFront": "structures.leader",
     "Leadership": "structures.leader",
     "Lock": "structures.lock",
+    "LockFront": "structures.lock",
     "Lost": "structures.base",
     "Majority": "quorum",
     "NotPrimary": "replica",
@@ -69,22 +75,27 @@ __all__ = [
     "Age",
     "Applied",
     "Barrier",
+    "BarrierFront",
     "Caller",
     "Changed",
     "Compared",
     "Counter",
+    "CounterFront",
     "Cut",
     "Dictionary",
     "DictionaryFront",
     "EverySide",
     "Front",
     "Frozen",
+    "Held",
     "Job",
     "KeyChanged",
     "LastMajority",
     "Leader",
+    "LeaderFront",
     "Leadership",
     "Lock",
+    "LockFront",
     "Lost",
     "Majority",
     "NotPrimary",
@@ -105,7 +116,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'ordercast.replicated' has no attribute {name!r}")
-    return getattr(import_module(f"ordercast.replicated.{_HOMES[name]}"), name)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if not TYPE_CHECKING:  # a type checker has the imports above, and finds what is not among them
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'ordercast.replicated' has no attribute {name!r}")
+        return getattr(import_module(f"ordercast.replicated.{_HOMES[name]}"), name)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from struct import Struct, pack, unpack_from
 from typing import NamedTuple
 
-from ordercast.groups.layer import MessageRun
+from ordercast.groups.runs import MessageRun
 from ordercast.model.errors import WireError
 from ordercast.model.events import Dropped
 from ordercast.model.ids import POSITION_NUMBER_MAX, ConfigurationId, Places, Position, ProcessId

@@ -6,8 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ordercast.groups.envelope import Head, decode_head
-from ordercast.groups.layer import data_head
+from ordercast.groups.envelope import Head, data_head, decode_head
 from ordercast.groups.names import RESERVED
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, Left, Piece, Reason, View

@@ -110,6 +110,8 @@ class SessionDesk:
         self._rules = rules
         self._counters = counters
         self._changes = 0  # joins and leaves that are not submitted yet
+        self.sent = 0  # messages that the client has sent
+        self.given = 0  # messages that came for it
 
     # From the client
 
@@ -131,6 +133,7 @@ class SessionDesk:
     def _carry_out(self, request: Request, size: int) -> Outcome | None:
         match request:
             case Send():
+                self.sent += len(request.payloads)
                 accepted = partial(self.half.accepted, size)
                 self._host.request(self.number, request.payloads, request.service, accepted)
             case JoinGroups():
@@ -185,6 +188,7 @@ class SessionDesk:
 
     def give(self, handout: Handout) -> Ending | None:
         outbound = self.half.outbound
+        self.given += handout.messages
         dropped = outbound.dropped.messages
         why = outbound.put(handout.frame(), handout.messages)
         self._counters.messages_dropped += outbound.dropped.messages - dropped

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ordercast.groups.layer import Confirmed, MessageRun
+from ordercast.groups.runs import Confirmed, MessageRun
 from ordercast.groups.table import Notice
 from ordercast.session.batches import encode_messages
 from ordercast.session.news import NewsEncoder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import cast
 
 from ordercast.model.errors import UsageError
 from ordercast.model.service import SERVED, Service
@@ -16,11 +17,14 @@ def checked_service(service: Service, served: Collection[Service] = SERVED) -> S
     return Service(service)
 
 
-def checked_payloads(payloads: Sequence[bytes]) -> list[bytes]:
+Payload = bytes | bytearray | memoryview  # what may be sent
+
+
+def checked_payloads(payloads: Sequence[Payload]) -> list[bytes]:
     """As bytes that nobody changes any more; UsageError for what cannot be sent."""
     if isinstance(payloads, bytes | bytearray | memoryview | str):
         raise UsageError("several payloads are expected here: give a list of bytes, or use the method for one")
-    checked = list(payloads)
+    checked = cast("list[bytes]", list(payloads))
     if not set(map(type, checked)) <= {bytes}:
         checked = [_bytes_from(data) for data in checked]
     return checked

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ordercast.cli.client_options import first_and_others, service_from
-from ordercast.cli.main import COMMANDS, run
+from ordercast.cli.commands import NAMES
+from ordercast.cli.main import run
 from ordercast.model.errors import UsageError
 from ordercast.model.service import Service
 
@@ -52,7 +53,7 @@ def test_help_has_an_example(call: Call, command: str) -> None:
 
 def test_all_commands_are_listed(call: Call) -> None:
     out = call("--help")[1]
-    assert all(f"│ {name} " in out for name in COMMANDS)
+    assert all(f"\n  {name} " in out for name in NAMES)
 
 
 @pytest.mark.parametrize(

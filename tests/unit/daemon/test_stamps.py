@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ordercast.daemon.recording import placed_without_stamps, without_stamps
+from ordercast.daemon.stamps import placed_without_stamps, without_stamps
 from ordercast.model.effects import Deliver, Parcel, Placed
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.trace.records import STAMPED, MessageId, stamped

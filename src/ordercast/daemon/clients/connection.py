@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from ordercast.daemon import management
+from ordercast.daemon.clients.told import ClientTold
 from ordercast.daemon.host import GroupHost
 from ordercast.daemon.logs import Rationed
 from ordercast.groups.layer import MessageRun
@@ -82,6 +83,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_full = False  # the transport asks to wait
         self._is_waiting = False  # with what it has said; nothing more is read
         self._heard_at = 0.0
+        self._began_at = 0.0
         self._debt = 0  # as the server was told last
         self._lingering: asyncio.TimerHandle | None = None
         self._holding: asyncio.TimerHandle | None = None  # all wait for it, and this looks after it
@@ -92,7 +94,7 @@ class Connection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.set_write_buffer_limits(WRITE_SIZE_MAX)
-        self._heard_at = asyncio.get_running_loop().time()
+        self._heard_at = self._began_at = asyncio.get_running_loop().time()
         sock = transport.get_extra_info("socket")
         if self._is_remote:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -207,7 +209,7 @@ class Connection(asyncio.BufferedProtocol):
                 self.half.urge(encode_document(FrameKind.MANAGED, answer))
                 self._host.touch(self)
 
-        if self._is_remote and document.get("do") != "list":
+        if self._is_remote and document.get("do") not in ("list", "clients"):
             reply({"error": "a cluster is changed at the unix socket of a daemon, not over TCP: run this on its host"})
             return
         if len(self._server.tasks) >= QUESTIONS_MAX:
@@ -274,6 +276,20 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def received_size(self) -> int:
         return self._reader.begun_size
+
+    def told(self) -> ClientTold:
+        """Who this is, and how it is doing."""
+        outbound, lasted = self.half.outbound, asyncio.get_running_loop().time() - self._began_at
+        return ClientTold(
+            self.name,
+            str(self.place) if self._is_remote else f"user {self.place}",
+            round(lasted, 3),
+            tuple(sorted(self.half.joined)),
+            outbound.policy.name.lower(),
+            *(self.waiting_size, outbound.size_max),
+            *(self.desk.sent, self.desk.given, outbound.dropped.messages),
+            self.desk.is_holding,
+        )
 
     def account(self) -> int:
         """Account for all that is kept for it: what it has not taken, has not said to the end, and what is not sent

@@ -20,6 +20,7 @@ from typing import Self
 from ordercast.daemon.clients.connection import FAREWELL_S, Connection
 from ordercast.daemon.clients.memory import memory_size
 from ordercast.daemon.clients.strangers import Strangers
+from ordercast.daemon.clients.told import ClientTold
 from ordercast.daemon.config.node import ClientsConfig
 from ordercast.daemon.descriptors import STRANGERS_MAX
 from ordercast.daemon.host import GroupHost
@@ -264,6 +265,9 @@ class ClientServer:
     @property
     def memberships(self) -> int:
         return self.quota.used
+
+    def clients(self) -> list[ClientTold]:
+        return [connection.told() for connection in self.connections if connection.name]
 
     @property
     def strangers_count(self) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ordercast.daemon.config.defaults import STATUS_PORT as STATUS_PORT
 from ordercast.daemon.config.judging import clashes, problems_of, with_packet_size
 from ordercast.daemon.config.keys import (
     CLUSTER,
@@ -52,7 +53,6 @@ from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites.promised import ENGINE as WIDE
 from ordercast.order.tree.config import TreeConfig
 
-STATUS_PORT = 4790
 FILE_SIZE_MAX = 1 << 20
 
 

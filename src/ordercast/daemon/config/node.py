@@ -13,6 +13,10 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 
+from ordercast.daemon.config.defaults import LOCAL_NODES_MAX as LOCAL_NODES_MAX
+from ordercast.daemon.config.defaults import LOOPBACK as LOOPBACK
+from ordercast.daemon.config.defaults import PORT as PORT
+from ordercast.daemon.config.defaults import TraceLevel as TraceLevel
 from ordercast.groups.names import MEMBERSHIPS_MAX
 from ordercast.model.effects import Endpoint
 from ordercast.model.errors import UsageError
@@ -30,12 +34,9 @@ from ordercast.order.tree.config import TreeConfig
 from ordercast.session.outbound import HOLD_MAX_NS
 from ordercast.session.quota import ALL_MEMBERSHIPS_MAX
 
-LOOPBACK = "127.0.0.1"
 GROUP = "239.192.79.67"
-PORT = 4700  # data by multicast; a node's own ports are above it, see `local_peer`
 PORT_MAX = 65535
 LINK_OFFSET = 128  # from a node's token port to its link port
-LOCAL_NODES_MAX = 48
 LOCAL_NODES_EXPECTED = 10  # where nobody says how many there will be
 MIB = 1 << 20
 
@@ -43,12 +44,6 @@ MIB = 1 << 20
 class Transport(Enum):
     MULTICAST = "multicast"
     UNICAST = "unicast"  # a packet for everybody is sent to each
-
-
-class TraceLevel(Enum):
-    OFF = "off"
-    CONTROL = "control"  # views, state changes, alarms: a few rows a day
-    FULL = "full"  # every message too: what `ordercast check` needs for a verdict
 
 
 class LinkProtocol(Enum):

@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from ordercast.daemon.config.defaults import host_and_port
 from ordercast.daemon.config.file import is_own_address
 from ordercast.daemon.config.judging import buffer_needed
 from ordercast.daemon.config.node import LOCAL_NODES_MAX, NodeConfig, TraceLevel, Transport
@@ -216,10 +217,6 @@ def _limit(file: Path) -> int | None:
         return int(file.read_text(encoding="ascii"))
     except (OSError, ValueError):
         return None
-
-
-def host_and_port(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def plan_lines(plan: Plan) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from http import HTTPStatus
 from ipaddress import ip_address
 from typing import NamedTuple, Self
 
-from ordercast.daemon.config.plan import host_and_port
+from ordercast.daemon.config.defaults import host_and_port
 from ordercast.daemon.sockets.tcp import TcpServer
 from ordercast.daemon.status import metrics
 from ordercast.daemon.status.advice import advised

@@ -242,6 +242,10 @@ class Front(Generic[MachineT]):
         self.machine = machine
         self._caller = caller
 
+    def __repr__(self) -> str:
+        known = self.status
+        return f"<{type(self).__name__}: {'nothing is known yet' if known is None else known.sentence}>"
+
     @property
     def age(self) -> Age:
         """The age of the copy that is here."""

@@ -121,6 +121,9 @@ class Held:
         self._member = member
         self._stint = member.stint
 
+    def __repr__(self) -> str:
+        return f"<Held, token {self.token}: {'held' if self.is_held else 'lost'}>"
+
     @property
     def is_held(self) -> bool:
         """As far as is known here. Not after the stream was lost: the others give it to somebody else then. Who is

@@ -1,0 +1,19 @@
+"""What `ordercast engines` takes."""
+
+from __future__ import annotations
+
+from ordercast.cli.commands.options import Json
+from ordercast.cli.declare import command
+
+
+@command(example="ordercast engines")
+def engines(
+    as_json: Json = False,
+) -> int:
+    """Show the engines that order messages, and when to choose which.
+
+    All nodes of a cluster run the same one: write `engine = "NAME"` at the top of the cluster's file.
+    """
+    from ordercast.cli import engines as work
+
+    return work.engines(as_json)
