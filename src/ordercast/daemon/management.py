@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from ordercast.daemon.config.file import load_config
 from ordercast.daemon.config.keys import read_host, read_port
 from ordercast.daemon.config.node import PORT_MAX, NodeConfig
 from ordercast.daemon.host import GroupHost
+from ordercast.daemon.key_file import keys_of
 from ordercast.groups.desk import OWN
 from ordercast.groups.layer import roster_payload
 from ordercast.groups.names import checked_daemon
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import NODE_MAX, NodeId, node_of
+from ordercast.model.ids import NODE_MAX, Incarnation, NodeId, node_of, process_id_from
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.model.service import Service
+from ordercast.sealing.opener import counts_of
 
 ORDER_S = 30.0  # for which an ordered change is waited for
 _OF_THE_LIST = ("peers", "rings", "nodes_version", "source", "name", "node", "state_folder")  # not compared by a reload
@@ -40,6 +42,10 @@ async def manage(host: GroupHost, document: Document) -> Document:
             return await _change(host, _roster(host).without(str(document.get("name"))))
         case "reload":
             return await reload(host)
+        case "keys":
+            return keys_document(host)
+        case "rekey":
+            return await rekey(host, at_once=bool(document.get("now")))
         case other:
             raise UsageError(f"this daemon cannot do {other!r}: it may be of an older version")
 
@@ -150,6 +156,39 @@ async def reload(host: GroupHost) -> Document:
     changed = before is None or before.claim != fresh.attachments[0].roster.claim
     restart = [] if host.as_loaded is None else _others_changed(host.as_loaded, fresh)
     return {**listing(host), "changed": changed, "restart": restart}
+
+
+async def rekey(host: GroupHost, *, at_once: bool = False) -> Document:
+    """Read the key file again. UsageError, and nothing changed, when that cannot be done."""
+    keys = await asyncio.to_thread(keys_of, host.config.security)
+    if keys is None:
+        raise UsageError("this daemon was started without a key file: name one in [security], and restart it")
+    host.rekey(replace(keys, at_once=at_once))
+    return keys_document(host)
+
+
+def keys_document(host: GroupHost) -> Document:
+    """What every node accepts and uses, as far as it said so."""
+    sealing = host.sealing
+    if sealing is None:
+        return {"daemon": host.config.name, "sealed": False, "nodes": []}
+    mine = {"name": host.config.name, "used": sealing.keys.used, "accepted": list(sealing.keys.accepted)}
+    others = [
+        {"name": host.name_of(life.process), "used": life.used, "accepted": list(life.accepted)}
+        for _, life in sorted(sealing.lives.newest().items())
+    ]
+    here = {document["name"] for document in (mine, *others)}
+    silent = [host.name_of(member) for member in host.members if host.name_of(member) not in here]
+    return {
+        "daemon": host.config.name,
+        "sealed": True,
+        "used": sealing.keys.used,
+        "next": sealing.keys.wanted,
+        "awaited": [host.name_of(process_id_from(NodeId(node), Incarnation(1))) for node in sealing.awaited()],
+        "nodes": [mine, *others],
+        "silent": silent,
+        "refused": counts_of(sealing.opener.refused),
+    }
 
 
 def _legs(config: NodeConfig) -> list[tuple[str, tuple[Place, ...]]]:

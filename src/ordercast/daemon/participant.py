@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from ordercast.daemon.config.node import NodeConfig, TraceLevel, peer_from
 from ordercast.daemon.driver import Driver
+from ordercast.daemon.key_file import keys_of
 from ordercast.daemon.sockets.network import Sockets
 from ordercast.daemon.sockets.wide import WideSockets
 from ordercast.daemon.status.counters import Counters
@@ -43,10 +44,12 @@ from ordercast.model.service import Service
 from ordercast.networks.assembly import Assembly, assembled
 from ordercast.networks.layer import Networks
 from ordercast.order.catalogue import live_entry_of
-from ordercast.order.engine import ObservedEngine
+from ordercast.order.engine import Engine, ObservedEngine
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.setup import Domain
 from ordercast.order.sites.promised import SITE, WIDE
+from ordercast.sealing.keys import KeyRing
+from ordercast.sealing.layer import Sealing
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.records import (
     STAMP_SIZE,
@@ -124,6 +127,7 @@ class Participant(ABC):
         self.networks: list[Sockets] = []  # of each attachment: one, or several that are redundant
         self.wide: WideSockets | None = None  # towards other sites
         self.layers: Sequence[Networks | None] = ()  # between the engine and several networks, by attachment
+        self.sealing: Sealing | None = None  # beneath them, if packets are sealed
         self.process: ProcessId
         self._storage: Storage
         self._driver: Driver | None = None
@@ -156,6 +160,7 @@ class Participant(ABC):
             raise UsageError("a node is started once: make a new one")
         self._is_used = True
         async with AsyncExitStack() as undo:
+            keys = await asyncio.to_thread(keys_of, self.config.security)
             undo.callback(self._close_sockets)
             self.config = self._within_buffers(self._open_sockets(self.config))
             assert self.config.node is not None
@@ -169,7 +174,8 @@ class Participant(ABC):
                 undo.callback(self._recording.close)
             assembly = self._assembled(self.config.node)
             self.engine, self.layers = assembly.engine, assembly.layers
-            self._driver = Driver(assembly.driven, self._by_attachment(), self._storage, self, self.counters, self.wide)
+            driven = self._sealed(assembly, self.config.node, keys)
+            self._driver = Driver(driven, self._by_attachment(), self._storage, self, self.counters, self.wide)
             undo.callback(self._forget, self._driver)
             self._opened()
             self.started_at = self.now()
@@ -298,6 +304,21 @@ class Participant(ABC):
             node_names={peer.node: peer.name for peer in config.peers},
             beyond=tuple((peer.node, Endpoint(*peer.wide_place[:2])) for peer, _ in config.beyond()),
         )
+
+    def _sealed(self, assembly: Assembly, node: NodeId, keys: KeyRing | None) -> Engine:
+        """Return what is driven: with a seal beneath it, if there are keys."""
+        if keys is None:
+            return assembly.driven
+        from ordercast.daemon.sealed import sealed  # with a cipher, which only those who seal have to have
+
+        self.sealing = sealed(assembly, self.config, node, keys)
+        return self.sealing
+
+    def rekey(self, keys: KeyRing) -> None:
+        """Take other keys. UsageError, and nothing changed, when this node does not seal."""
+        if self.sealing is None:
+            raise UsageError("this node was started without a key file: name one in [security], and restart it")
+        self._running().rekey(self.sealing, keys)
 
     def _within_buffers(self, config: NodeConfig) -> NodeConfig:
         """A rotation must fit in the receive buffer that the kernel granted, or a busy moment loses packets."""

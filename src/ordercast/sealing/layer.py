@@ -46,14 +46,14 @@ from ordercast.sealing.cipher import Cipher
 from ordercast.sealing.config import SealingConfig
 from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.lives import HeardLife, Lives
-from ordercast.sealing.opener import Clusters, Opener, Refusal
+from ordercast.sealing.opener import Clusters, Opener, SealRefusal
 from ordercast.sealing.own import OwnLife
 from ordercast.sealing.packet import NAMED_MAX, Presence, encode_presence
 from ordercast.sealing.rotation import awaited
 from ordercast.sealing.words import change_text, refusal_text
 from ordercast.wire.head import CLEAR
 
-TOLD = (Refusal.CLEAR, Refusal.KEY, Refusal.FORGED, Refusal.NETWORK)  # what people are told of
+TOLD = (SealRefusal.CLEAR, SealRefusal.KEY, SealRefusal.FORGED, SealRefusal.NETWORK)  # what people are told of
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class Sealing:
             ProcessId | Endpoint, Instant
         ] = {}  # where no broadcast leads: when a presence last went there
         self._answers: dict[Attachment, list[ProcessId]] = {}  # likewise: who waits for one
-        self._warned: dict[Refusal, tuple[Instant, int]] = {}
+        self._warned: dict[SealRefusal, tuple[Instant, int]] = {}
         self._must_renew = self._is_over = False
         self._now = Instant(0)
 

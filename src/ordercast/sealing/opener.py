@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from itertools import repeat
@@ -44,7 +44,7 @@ COPIES_KEPT: Final = 32  # reads that were opened, for copies of them that come 
 RUN_MAX: Final = 256  # packets that are opened by one call
 
 
-class Refusal(Enum):
+class SealRefusal(Enum):
     """Why a packet was refused. Append only."""
 
     CLEAR = "in the clear"
@@ -76,11 +76,13 @@ class Opener:
         self.opened = 0
         self.copies = 0
         self.echoes = 0
-        self.refused: Counter[Refusal] = Counter()
+        self.refused: Counter[SealRefusal] = Counter()
         self.unknown_key = 0  # the last one
-        self._copies: dict[bytes, tuple[bytes, bytes, int]] = {}  # by nonce: read, what was in it, and its size
+        self._copies: dict[
+            tuple[bytes, Lane, Attachment], tuple[bytes, bytes, int]
+        ] = {}  # read, what was in it, its size
 
-    def opened_reads(self, packets: list[Packet] | tuple[Packet, ...], now: Instant) -> list[Packet]:
+    def opened_reads(self, packets: Sequence[Packet], now: Instant) -> list[Packet]:
         """Return what is for the engine, in order."""
         up: list[Packet] = []
         for packet in packets:
@@ -94,14 +96,14 @@ class Opener:
                     self._single(packet, data[at : at + size], up, now)
         return up
 
-    def _refuse(self, why: Refusal, count: int = 1) -> None:
+    def _refuse(self, why: SealRefusal, count: int = 1) -> None:
         self.refused[why] += count
 
     # One packet
 
     def _single(self, packet: Packet, data: bytes, up: list[Packet], now: Instant) -> None:
         if data[:KEY_AT] != BEGINNING or len(data) < SMALLEST:
-            self._refuse(Refusal.STRANGE)
+            self._refuse(SealRefusal.STRANGE)
             return
         number = data[KEY_AT]
         secret = self.keys.secrets.get(number)
@@ -109,16 +111,16 @@ class Opener:
             if number == CLEAR and self.keys.accepts_clear:
                 up.append(packet if len(data) == len(packet.data) else packet._replace(data=data))
             elif number == CLEAR:
-                self._refuse(Refusal.CLEAR)
+                self._refuse(SealRefusal.CLEAR)
             else:
                 self.unknown_key = number
-                self._refuse(Refusal.KEY)
+                self._refuse(SealRefusal.KEY)
             return
         length, _, upper, lower = NONCE_LAYOUT.unpack_from(data, 4)
         if length != len(data):
-            self._refuse(Refusal.STRANGE)
+            self._refuse(SealRefusal.STRANGE)
         elif not data[NETWORKS_AT] >> packet.network & 1:
-            self._refuse(Refusal.NETWORK)
+            self._refuse(SealRefusal.NETWORK)
         elif upper & PRESENCE_BIT:
             self._presence(packet, data, secret, (upper ^ PRESENCE_BIT) << 32 | lower)
         else:
@@ -130,9 +132,9 @@ class Opener:
             return
         window = life.window(_place(packet))
         if not window.is_new(counter):
-            self._refuse(Refusal.OLD)
+            self._refuse(SealRefusal.OLD)
             return
-        copy = self._copies.get(data[NONCE])
+        copy = self._copies.get((data[NONCE], packet.lane, packet.attachment))
         if copy is not None and copy[0] == data:
             self.copies += 1
             clear, size = copy[1], copy[2]
@@ -142,12 +144,12 @@ class Opener:
             try:
                 body = tag.decrypt(data[NONCE], data[SEALED_AT:], self._authenticated(packet, data))
             except self._forged:
-                self._refuse(Refusal.FORGED)
+                self._refuse(SealRefusal.FORGED)
                 return
             size = HEAD_SIZE + len(body)
             clear = HEAD.pack(OPENING, size, cluster, life.process) + body
             self.opened += 1
-            self._keep(data, clear, size)
+            self._keep(packet, data, clear, size)
         window.take(counter)
         life.heard_at = now
         up.append(Packet(clear, size, packet.lane, packet.attachment, packet.network))
@@ -161,21 +163,21 @@ class Opener:
         if name == self.mine:
             self.echoes += 1
         else:
-            self._refuse(Refusal.LIFE if life is None else Refusal.ABSENT)
+            self._refuse(SealRefusal.LIFE if life is None else SealRefusal.ABSENT)
         return None
 
     def _presence(self, packet: Packet, data: bytes, secret: bytes, counter: int) -> None:
         salt = data[SEALED_AT : SEALED_AT + SALT_SIZE]
         if len(data) < PRESENCE_MIN or not salt.startswith(data[LIFE]):
-            self._refuse(Refusal.STRANGE)
+            self._refuse(SealRefusal.STRANGE)
             return
         life = self._lives.candidate(salt)
         if life is None:
-            self._refuse(Refusal.LIFE)
+            self._refuse(SealRefusal.LIFE)
             return
         window = life.window(_place(packet))
         if not window.is_new(counter):
-            self._refuse(Refusal.OLD)
+            self._refuse(SealRefusal.OLD)
             return
         cluster = self._clusters(packet.attachment, packet.lane)
         tag = life.key(data[KEY_AT], secret, cluster, counter >> self._bits)
@@ -183,7 +185,7 @@ class Opener:
         try:
             presence = decode_presence(tag.decrypt(data[NONCE], data[SEALED_AT + SALT_SIZE :], clear))
         except (self._forged, WireError):
-            self._refuse(Refusal.FORGED)
+            self._refuse(SealRefusal.FORGED)
             return
         window.take(counter)
         self.opened += 1
@@ -227,7 +229,7 @@ class Opener:
         window = life.window(_place(packet))
         if counter <= window.highest:
             return False
-        copy = self._copies.get(nonces[0])
+        copy = self._copies.get((nonces[0], packet.lane, packet.attachment))
         if copy is not None and copy[0] == data:
             self.copies += count
             clear, clear_size = copy[1], copy[2]
@@ -237,7 +239,7 @@ class Opener:
                 return False
             clear, clear_size = opened
             self.opened += count
-            self._keep(data, clear, clear_size)
+            self._keep(packet, data, clear, clear_size)
         if last - counter < count:
             window.take(counter, count)
         else:  # with gaps
@@ -272,12 +274,12 @@ class Opener:
             (head, head.join(clear), HEAD.pack(OPENING, HEAD_SIZE + len(last), cluster, life.process), last)
         ), size
 
-    def _keep(self, data: bytes, clear: bytes, size: int) -> None:
-        """A copy that comes on another network need not be opened."""
+    def _keep(self, packet: Packet, data: bytes, clear: bytes, size: int) -> None:
+        """A copy that comes on another network, on the same lane, need not be opened."""
         if data[NETWORKS_AT] & data[NETWORKS_AT] - 1:  # it was sent on several
             if len(self._copies) >= COPIES_KEPT:
                 del self._copies[next(iter(self._copies))]
-            self._copies[data[NONCE]] = data, clear, size
+            self._copies[data[NONCE], packet.lane, packet.attachment] = data, clear, size
 
 
 def _place(packet: Packet) -> Place:
@@ -299,6 +301,6 @@ def _layout(size: int, count: int) -> struct.Struct:
     return struct.Struct(f"4x12s1x{size - SEALED_AT}s" * count)
 
 
-def counts_of(refused: Mapping[Refusal, int]) -> dict[str, int]:
+def counts_of(refused: Mapping[SealRefusal, int]) -> dict[str, int]:
     """Refusals by reason, all of them, for people and machines."""
-    return {why.value: refused.get(why, 0) for why in Refusal}
+    return {why.value: refused.get(why, 0) for why in SealRefusal}

@@ -6,6 +6,7 @@ So no nonce comes twice, whatever clocks, incarnations and disks do. After a for
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain, repeat
 from typing import Final
 
@@ -94,7 +95,7 @@ class OwnLife:
         self,
         key: tuple[int, bytes],
         cluster: bytes,
-        bodies: tuple[bytes, ...] | list[bytes],
+        bodies: Sequence[bytes],
         length: int,
         bits: int,
         lane: Lane,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ordercast.sealing.keys import KeyRing, listed
-from ordercast.sealing.opener import Refusal
+from ordercast.sealing.opener import SealRefusal
 from ordercast.wire.head import CLEAR
 
 
@@ -16,20 +16,20 @@ def change_text(before: int, after: int) -> str:
     return f"packets are sealed with key {after}: everybody accepts it, and {was}"
 
 
-def refusal_text(why: Refusal, count: int, unknown_key: int, keys: KeyRing) -> str:
+def refusal_text(why: SealRefusal, count: int, unknown_key: int, keys: KeyRing) -> str:
     packets = "a packet was" if count == 1 else f"{count:,} packets were"
     match why:
-        case Refusal.CLEAR:
+        case SealRefusal.CLEAR:
             return (
                 f"{packets} refused: somebody sends in the clear, and has no key or is a stranger; "
                 f"if it is a node of yours, copy the key file to it"
             )
-        case Refusal.KEY:
+        case SealRefusal.KEY:
             return (
                 f"{packets} refused: somebody seals with key {unknown_key}, and this node has {listed(keys.accepted)}; "
                 f"copy the key file so that both have the same, and run `ordercast key reload`"
             )
-        case Refusal.NETWORK:
+        case SealRefusal.NETWORK:
             return f"{packets} refused: sealed for another network than the one that brought them; are cables crossed?"
         case _:
             return (

@@ -1,5 +1,5 @@
-"""Hostile runs with sealed packets: every seed draws attacks, changes of keys, and strangers beside its faults. What else
-happens in a run is that of a hostile run of the same engine, on one network or on several.
+"""Hostile runs with sealed packets: every seed draws attacks, changes of keys, and strangers beside its faults. All
+else in a run is that of a hostile run of the same engine, on one network or on several.
 """
 
 from __future__ import annotations

@@ -114,8 +114,8 @@ class Adversary:
                 for again in rng.sample(self._presences, min(3, len(self._presences))):
                     self._send(again, again.packet, target=rng.randrange(len(self.world.hosts)))
             case Attack.CROSS:
-                other.lane, networks = rng.choice(tuple(Lane)), self.world.options.networks.count
-                crossed = Kept(other.packet, other.lane, rng.randrange(networks), other.segment, other.target)
+                lane, networks = rng.choice(tuple(Lane)), self.world.options.networks.count
+                crossed = Kept(other.packet, lane, rng.randrange(networks), other.segment, other.target)
                 self._send(crossed, other.packet)
             case Attack.REDIRECT:
                 self._send(kept, kept.packet, target=rng.randrange(len(self.world.hosts)))

@@ -13,7 +13,7 @@ from ordercast.networks.assembly import Assembly
 from ordercast.sealing.cipher import SALT_SIZE, SECRET_SIZE
 from ordercast.sealing.keys import ClusterKey, KeyRing
 from ordercast.sealing.layer import Sealing
-from ordercast.sealing.opener import Refusal
+from ordercast.sealing.opener import SealRefusal
 from ordercast.sim.sealed.cipher import PlainCipher
 from ordercast.sim.sealed.options import SealedRun
 from ordercast.sim.sealed.witness import SealWitness, Witnessed
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PREFIX = "sealing: "
 ROWS = (
-    *(f"refused, {why.value}" for why in Refusal),
+    *(f"refused, {why.value}" for why in SealRefusal),
     *("key changed", "copy recognised", "generation changed", "life drawn again", "presence lost"),
     *("key retired", "key added with one away", "stranger", "key given while gathering"),
 )
@@ -81,7 +81,7 @@ class Keeper:
         broadcasts = {Attachment(number): count for number in range(len(assembly.clusters))}
         cipher = PlainCipher(self.witness.used)
         sealing = Sealing(
-            engine,  # type: ignore[arg-type]
+            engine,
             node,
             self.files[node],
             cipher,
@@ -98,7 +98,7 @@ class Keeper:
         sealing = self.seals.pop(node, None)
         if sealing is None:
             return
-        for why in Refusal:
+        for why in SealRefusal:
             self.counts[f"{PREFIX}refused, {why.value}"] += sealing.opener.refused[why]
         self.counts[f"{PREFIX}copy recognised"] += sealing.opener.copies
         self.counts[f"{PREFIX}generation changed"] += sealing.own.generation
