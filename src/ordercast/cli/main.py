@@ -28,6 +28,7 @@ COMMANDS = {
     "status": ("cli.status", "status", CLUSTER),
     "cluster": ("cli.cluster", "app", CLUSTER),
     "reload": ("cli.reload", "reload", CLUSTER),
+    "key": ("cli.key", "app", CLUSTER),
     "config": ("cli.config", "app", CLUSTER),
     "networks": ("cli.networks", "app", CLUSTER),
     "topology": ("cli.topology", "app", CLUSTER),

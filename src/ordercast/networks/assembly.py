@@ -31,7 +31,8 @@ class Assembly:
 
     def cluster(self, attachment: Attachment, lane: Lane) -> bytes:
         """Return the id in the packets of a lane."""
-        return self.link_cluster if lane is Lane.LINK else self.clusters[attachment]
+        is_link = lane is Lane.LINK or attachment >= len(self.clusters)
+        return self.link_cluster if is_link else self.clusters[attachment]
 
     @property
     def driven(self) -> Engine:

@@ -43,4 +43,4 @@ def hkdf(secret: bytes, salt: bytes, info: bytes) -> bytes:
 
 def life_secret(secret: bytes, salt: bytes, cluster: bytes, generation: int) -> bytes:
     """Return what one life seals with, in one cluster, for one generation of its packets."""
-    return hkdf(secret, salt, PURPOSE + cluster + generation.to_bytes(4, "big"))
+    return hkdf(secret, salt, PURPOSE + cluster + generation.to_bytes(6, "big"))

@@ -71,15 +71,17 @@ class HeardLife:
         return found
 
     def key(self, number: int, secret: bytes, cluster: bytes, generation: int) -> Tag:
-        """Return what opens its packets, made once for each generation."""
+        """Return what opens its packets, made once for each generation that was proved."""
+        found = self._keys.get((number, cluster, generation))
+        return found or self._cipher.keyed(life_secret(secret, self.salt, cluster, generation))
+
+    def prove(self, number: int, cluster: bytes, generation: int, key: Tag) -> None:
+        """Something was opened with this key: it is kept. What was not proved takes nobody's place."""
         name = number, cluster, generation
-        found = self._keys.get(name)
-        if found is None:
-            found = self._cipher.keyed(life_secret(secret, self.salt, cluster, generation))
+        if name not in self._keys:
             if len(self._keys) >= KEYS_KEPT_OF_ONE:
                 self._keys.clear()
-            self._keys[name] = found
-        return found
+            self._keys[name] = key
 
     def begin(self, counter: int) -> None:
         """It has just named me: what it sealed before that was not for me."""

@@ -42,6 +42,9 @@ from ordercast.wire.head import CLEAR, HEAD, HEAD_SIZE, OPENING
 
 COPIES_KEPT: Final = 32  # reads that were opened, for copies of them that come on other networks
 RUN_MAX: Final = 256  # packets that are opened by one call
+ROW_AT: Final = 15  # the last byte of the counter
+_RAMP: Final = bytes(range(256)) * 2
+_CONSTANT: Final = range(4, ROW_AT)  # the other bytes of the nonce, where counters are in a row
 
 
 class SealRefusal(Enum):
@@ -119,7 +122,7 @@ class Opener:
         length, _, upper, lower = NONCE_LAYOUT.unpack_from(data, 4)
         if length != len(data):
             self._refuse(SealRefusal.STRANGE)
-        elif not data[NETWORKS_AT] >> packet.network & 1:
+        elif not is_sent_on(data[NETWORKS_AT], packet.network):
             self._refuse(SealRefusal.NETWORK)
         elif upper & PRESENCE_BIT:
             self._presence(packet, data, secret, (upper ^ PRESENCE_BIT) << 32 | lower)
@@ -135,7 +138,7 @@ class Opener:
             self._refuse(SealRefusal.OLD)
             return
         copy = self._copies.get((data[NONCE], packet.lane, packet.attachment))
-        if copy is not None and copy[0] == data:
+        if copy is not None and is_copy(copy[0], data):
             self.copies += 1
             clear, size = copy[1], copy[2]
         else:
@@ -146,6 +149,7 @@ class Opener:
             except self._forged:
                 self._refuse(SealRefusal.FORGED)
                 return
+            life.prove(data[KEY_AT], cluster, counter >> self._bits, tag)
             size = HEAD_SIZE + len(body)
             clear = HEAD.pack(OPENING, size, cluster, life.process) + body
             self.opened += 1
@@ -187,6 +191,7 @@ class Opener:
         except (self._forged, WireError):
             self._refuse(SealRefusal.FORGED)
             return
+        life.prove(data[KEY_AT], cluster, counter >> self._bits, tag)
         window.take(counter)
         self.opened += 1
         self._told(life, presence, counter, packet)
@@ -207,7 +212,7 @@ class Opener:
                 return True
             return False
         full, rest = divmod(len(data), size)
-        if full > RUN_MAX or not _are_alike(data, size) or not data[NETWORKS_AT] >> packet.network & 1:
+        if full > RUN_MAX or not _are_alike(data, size) or not is_sent_on(data[NETWORKS_AT], packet.network):
             return False
         pieces = _layout(size, full).unpack_from(data)
         nonces, bodies = pieces[::2], pieces[1::2]
@@ -215,12 +220,11 @@ class Opener:
             if rest < SMALLEST:
                 return False
             nonces, bodies = (*nonces, data[full * size :][NONCE]), (*bodies, data[full * size + SEALED_AT :])
-        count = len(nonces)
-        lengths, names, uppers, lowers = zip(*NONCE_LAYOUT.iter_unpack(b"".join(nonces)), strict=True)
-        upper = uppers[0]
-        is_one = lengths.count(size) == full and names.count(names[0]) == count and uppers.count(upper) == count
-        if not is_one or upper & PRESENCE_BIT or (rest and lengths[-1] != rest) or not all(map(lt, lowers, lowers[1:])):
+        numbered = _numbers(data, size, nonces, full, rest)
+        if numbered is None:
             return False
+        count = len(nonces)
+        upper, lowers = numbered
         counter, last = upper << 32 | lowers[0], upper << 32 | lowers[-1]
         generation = counter >> self._bits
         life = self._lives.get(data[LIFE])
@@ -230,7 +234,7 @@ class Opener:
         if counter <= window.highest:
             return False
         copy = self._copies.get((nonces[0], packet.lane, packet.attachment))
-        if copy is not None and copy[0] == data:
+        if copy is not None and is_copy(copy[0], data):
             self.copies += count
             clear, clear_size = copy[1], copy[2]
         else:
@@ -265,6 +269,7 @@ class Opener:
             clear = list(map(tag.decrypt, nonces, bodies, repeat(self._authenticated(packet, data))))
         except self._forged:
             return None
+        life.prove(data[KEY_AT], cluster, generation, tag)
         size = HEAD_SIZE + len(clear[0])
         head = HEAD.pack(OPENING, size, cluster, life.process)
         if len(clear[-1]) == len(clear[0]):
@@ -282,6 +287,15 @@ class Opener:
             self._copies[data[NONCE], packet.lane, packet.attachment] = data, clear, size
 
 
+def is_sent_on(networks: int, network: int) -> bool:
+    return bool(networks >> network & 1)
+
+
+def is_copy(one: bytes, other: bytes) -> bool:
+    """Whether two reads are the same: no byte is left out, for the tag of the other is not looked at."""
+    return one == other
+
+
 def _place(packet: Packet) -> Place:
     return packet.attachment, packet.lane, packet.network
 
@@ -293,6 +307,24 @@ def _are_alike(data: bytes, size: int) -> bool:
         if column.count(column[:1]) != len(column):
             return False
     return True
+
+
+def _numbers(
+    data: bytes, size: int, nonces: tuple[bytes, ...], full: int, rest: int
+) -> tuple[int, Sequence[int]] | None:
+    """Return the counters of a read, upper half and lower halves; None when they do not rise, or are not of one life.
+    Mostly they are in a row: then a few columns of bytes are compared, all packets at a time."""
+    length, life, upper, first = NONCE_LAYOUT.unpack_from(data, 4)
+    if upper & PRESENCE_BIT or length != size:
+        return None
+    if rest and nonces[-1] != NONCE_LAYOUT.pack(rest, life, upper, (first + full) & 0xFFFFFFFF):
+        return None
+    is_row = data[ROW_AT::size][:full] == _RAMP[first & 0xFF : (first & 0xFF) + full]
+    if is_row and all(column.count(column[:1]) == full for at in _CONSTANT if (column := data[at::size][:full])):
+        return upper, range(first, first + len(nonces))
+    lengths, lives, uppers, lowers = zip(*NONCE_LAYOUT.iter_unpack(b"".join(nonces)), strict=True)
+    is_one = lengths.count(size) == full and lives.count(life) == len(nonces) == uppers.count(upper)
+    return (upper, lowers) if is_one and all(map(lt, lowers, lowers[1:])) else None
 
 
 @lru_cache(maxsize=256)

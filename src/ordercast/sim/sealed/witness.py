@@ -24,7 +24,9 @@ Sent = tuple[bytes, Lane]
 class SealWitness:
     findings: Findings = field(default_factory=Findings)
     _nonces: set[tuple[bytes, bytes]] = field(default_factory=set)
-    _sent: dict[Sent, list[tuple[int, ProcessId]]] = field(default_factory=dict)  # when, and to whom: nobody is all
+    _sent: dict[Sent, list[tuple[int, ProcessId, tuple[int, ...]]]] = field(
+        default_factory=dict
+    )  # when, to whom (nobody is all), and on which networks
     _born: dict[ProcessId, int] = field(default_factory=dict)
     _counted: Counter[tuple[ProcessId, Attachment, int, Sent]] = field(default_factory=Counter)
     is_clear: bool = False  # packets in the clear may count, and nobody answers for those
@@ -43,12 +45,14 @@ class SealWitness:
             match effect:
                 case Broadcast():
                     for packet in effect.packets:
-                        self._sent.setdefault((packet, Lane.DATA), []).append((now, NOBODY))
+                        self._sent.setdefault((packet, Lane.DATA), []).append((now, NOBODY, effect.networks))
                 case SendTo():
-                    self._sent.setdefault((effect.packet, Lane.TOKEN), []).append((now, effect.process))
+                    self._sent.setdefault((effect.packet, Lane.TOKEN), []).append(
+                        (now, effect.process, effect.networks)
+                    )
                 case Unicast():
                     for packet in effect.packets:
-                        self._sent.setdefault((packet, Lane.LINK), []).append((now, NOBODY))
+                        self._sent.setdefault((packet, Lane.LINK), []).append((now, NOBODY, effect.networks))
                 case _:
                     pass
 
@@ -62,7 +66,11 @@ class SealWitness:
         if self.is_clear:
             return
         name = data, packet.lane
-        sent = [at for at, target in self._sent.get(name, ()) if target in (NOBODY, process)]
+        sent = [
+            at
+            for at, target, networks in self._sent.get(name, ())
+            if target in (NOBODY, process) and packet.network in networks
+        ]
         if not sent:
             self.findings.add(
                 SealPromise.GENUINE, f"{data[:40].hex()} on lane {packet.lane.name} was not sent", process
