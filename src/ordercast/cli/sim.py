@@ -106,6 +106,7 @@ def sim(
     replication: Annotated[
         str, typer.Option(metavar="STYLE", help="With --redundant: active, passive or active-passive.")
     ] = "active",
+    sealed: Annotated[bool, typer.Option("--sealed", help="With --hostile: as swarm --sealed does.")] = False,
     redundant: Annotated[int, typer.Option(metavar="N", help="So many networks; faults name them net0, net1, …")] = 1,
     campaign: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Take all options from a cell of this campaign, see --cell.")
@@ -130,12 +131,13 @@ def sim(
         raise UsageError("--cell goes with --campaign: name the file that has the cell")
     elif hostile:
         _refuse_overridden(context, "--hostile draws every option from the seed", _WITH_HOSTILE)
-        kind = kind_from(groups=groups, replicated=replicated, networks=networks)
+        kind = kind_from(groups=groups, replicated=replicated, networks=networks, sealed=sealed)
         drawn_on = None if topology is None else topology_from(topology)
         options = options_of(seed, kind, engine, drawn_on)
         command = replay_command(options, seed, is_hostile=True, topology=drawn_on)
-    elif replicated or networks:
-        raise UsageError(f"--{'replicated' if replicated else 'networks'} goes with --hostile")
+    elif replicated or networks or sealed:
+        asked = "replicated" if replicated else "networks" if networks else "sealed"
+        raise UsageError(f"--{asked} goes with --hostile")
     elif groups:
         raise UsageError("--groups goes with --hostile: without it write --clients, and how many")
     else:
@@ -176,7 +178,18 @@ def check_seed(seed: int) -> None:
         raise UsageError(f"seed {seed} cannot be used: write a whole number of at least 0 and below 2^63")
 
 
-_WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "networks", "engine", "topology", "trace", "as_json")
+_WITH_HOSTILE = (
+    "seed",
+    "hostile",
+    "groups",
+    "replicated",
+    "networks",
+    "sealed",
+    "engine",
+    "topology",
+    "trace",
+    "as_json",
+)
 _WITH_CAMPAIGN = ("seed", "campaign", "cell", "engine", "trace", "as_json")
 
 

@@ -32,11 +32,12 @@ EXAMPLE = "Example: ordercast swarm --seeds 1..500 --trace failures"
 PROCESSES_MAX = 1024
 
 
-def kind_from(*, groups: bool, replicated: bool, networks: bool) -> SwarmKind:
+def kind_from(*, groups: bool, replicated: bool, networks: bool, sealed: bool) -> SwarmKind:
     """Return the kind that is asked for. UsageError when it is more than one."""
-    if groups + replicated + networks > 1:
-        raise UsageError("--groups, --replicated and --networks are different swarms: choose one of them")
-    asked = {SwarmKind.GROUPS: groups, SwarmKind.REPLICATED: replicated, SwarmKind.NETWORKS: networks}
+    if groups + replicated + networks + sealed > 1:
+        raise UsageError("--groups, --replicated, --networks and --sealed are different swarms: choose one of them")
+    kinds = (SwarmKind.GROUPS, SwarmKind.REPLICATED, SwarmKind.NETWORKS, SwarmKind.SEALED)
+    asked = dict(zip(kinds, (groups, replicated, networks, sealed), strict=True))
     return next((kind for kind, is_asked in asked.items() if is_asked), SwarmKind.PLAIN)
 
 
@@ -90,6 +91,9 @@ def swarm_command(
     networks: Annotated[
         bool, typer.Option("--networks", help="With several networks, used in every style, that fail in every way.")
     ] = False,
+    sealed: Annotated[
+        bool, typer.Option("--sealed", help="With sealed packets, an adversary, and changes of keys.")
+    ] = False,
     processes: Annotated[int | None, typer.Option(metavar="N", help="Worker processes (default: all cores).")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the traces of failing seeds here.")] = None,
     strict_coverage: Annotated[
@@ -105,7 +109,7 @@ def swarm_command(
     wanted = seeds_from(seeds)
     if processes is not None and not 1 <= processes <= PROCESSES_MAX:
         raise UsageError(f"--processes {processes} cannot be used: write a number of 1 to {PROCESSES_MAX}")
-    kind = kind_from(groups=groups, replicated=replicated, networks=networks)
+    kind = kind_from(groups=groups, replicated=replicated, networks=networks, sealed=sealed)
     chosen = None if topology is None else topology_from(topology)
     harvest = Harvest(engine, kind, chosen, processes=min(processes or os.cpu_count() or 1, len(wanted)))
     _options(wanted[0], harvest).validate()  # what cannot be run is told before anything is

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ordercast.daemon.config.node import SecurityConfig
+from ordercast.daemon.config.node import NodeConfig
 from ordercast.model.errors import UsageError
 from ordercast.sealing.cipher import SECRET_SIZE
 from ordercast.sealing.keys import KEYS_MAX, ClusterKey, KeyRing, listed
@@ -202,6 +202,15 @@ def from_clear() -> KeyFile:
     return KeyFile(KeyRing((key,), CLEAR, key.id, accepts_clear=True), (_today(),))
 
 
-def keys_of(security: SecurityConfig) -> KeyRing | None:
-    """Return the keys of a node; None when its packets are clear. UsageError says what is wrong with the file."""
-    return None if security.key is None else read_key_file(security.key).ring
+def keys_of_node(config: NodeConfig) -> KeyRing | None:
+    """Return the keys of a node; None when its packets are clear. UsageError says what is wrong with the file, or that
+    other hosts reach this node and nobody said what protects it from strangers."""
+    security = config.security
+    if security.key is not None:
+        return read_key_file(security.key).ring
+    if not security.insecure and not config.is_on_one_machine:
+        raise UsageError(
+            "other hosts reach this node, and it has no key: run `ordercast key new FILE`, copy FILE to every host, and "
+            'write key = "FILE" in [security]; or write insecure = true, if everybody there may read and send'
+        )
+    return None

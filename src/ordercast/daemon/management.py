@@ -15,12 +15,12 @@ from ordercast.daemon.config.file import load_config
 from ordercast.daemon.config.keys import read_host, read_port
 from ordercast.daemon.config.node import PORT_MAX, NodeConfig
 from ordercast.daemon.host import GroupHost
-from ordercast.daemon.key_file import keys_of
+from ordercast.daemon.key_file import keys_of_node
 from ordercast.groups.desk import OWN
 from ordercast.groups.layer import roster_payload
 from ordercast.groups.names import checked_daemon
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import NODE_MAX, Incarnation, NodeId, node_of, process_id_from
+from ordercast.model.ids import NODE_MAX, NodeId, node_of
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.model.service import Service
 from ordercast.sealing.opener import counts_of
@@ -160,7 +160,7 @@ async def reload(host: GroupHost) -> Document:
 
 async def rekey(host: GroupHost, *, at_once: bool = False) -> Document:
     """Read the key file again. UsageError, and nothing changed, when that cannot be done."""
-    keys = await asyncio.to_thread(keys_of, host.config.security)
+    keys = await asyncio.to_thread(keys_of_node, host.config)
     if keys is None:
         raise UsageError("this daemon was started without a key file: name one in [security], and restart it")
     host.rekey(replace(keys, at_once=at_once))
@@ -184,7 +184,7 @@ def keys_document(host: GroupHost) -> Document:
         "sealed": True,
         "used": sealing.keys.used,
         "next": sealing.keys.wanted,
-        "awaited": [host.name_of(process_id_from(NodeId(node), Incarnation(1))) for node in sealing.awaited()],
+        "awaited": list(host.sealing_status().awaited),
         "nodes": [mine, *others],
         "silent": silent,
         "refused": counts_of(sealing.opener.refused),

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from ordercast.daemon.config.node import NodeConfig, TraceLevel, peer_from
 from ordercast.daemon.driver import Driver
-from ordercast.daemon.key_file import keys_of
+from ordercast.daemon.key_file import keys_of_node
 from ordercast.daemon.sockets.network import Sockets
 from ordercast.daemon.sockets.wide import WideSockets
 from ordercast.daemon.status.counters import Counters
-from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
+from ordercast.daemon.status.parts import ClientsStatus, SealingStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.groups.names import checked_daemon
 from ordercast.model.effects import (
@@ -50,6 +50,7 @@ from ordercast.order.setup import Domain
 from ordercast.order.sites.promised import SITE, WIDE
 from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.layer import Sealing
+from ordercast.sealing.opener import counts_of
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.records import (
     STAMP_SIZE,
@@ -160,7 +161,7 @@ class Participant(ABC):
             raise UsageError("a node is started once: make a new one")
         self._is_used = True
         async with AsyncExitStack() as undo:
-            keys = await asyncio.to_thread(keys_of, self.config.security)
+            keys = await asyncio.to_thread(keys_of_node, self.config)
             undo.callback(self._close_sockets)
             self.config = self._within_buffers(self._open_sockets(self.config))
             assert self.config.node is not None
@@ -498,6 +499,29 @@ class Participant(ABC):
             None if storage.error is None else storage.error.strerror or str(storage.error),
             storage.free,
         )
+
+    def sealing_status(self) -> SealingStatus:
+        sealing = self.sealing
+        if sealing is None:
+            return SealingStatus(is_insecure=self.config.security.insecure)
+        changes = sealing.keys.wanted != sealing.keys.used
+        return SealingStatus(
+            is_sealed=True,
+            used=sealing.keys.used,
+            next=sealing.keys.wanted,
+            accepted=sealing.keys.accepted,
+            awaited=tuple(self._node_name(NodeId(node)) for node in sealing.awaited()) if changes else (),
+            cipher=sealing.cipher_name,
+            packets_sealed=sealing.stats.sealed,
+            packets_opened=sealing.opener.opened + sealing.opener.copies,
+            refused=counts_of(sealing.opener.refused),
+        )
+
+    def _node_name(self, node: NodeId) -> str:
+        try:
+            return self.config.peer(node).name
+        except UsageError:
+            return f"node {node}"
 
     def name_of(self, process: ProcessId) -> str:
         try:

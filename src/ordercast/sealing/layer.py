@@ -82,6 +82,7 @@ class Sealing:
         config: SealingConfig | None = None,
     ) -> None:
         self._engine = engine
+        self.cipher_name = cipher.name
         self._node = node
         self._config = config or SealingConfig()
         self._draw_salt = draw_salt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ordercast.model.ids import MAIN, Attachment, Incarnation, Instant, NodeId, ProcessId, process_id_from
+from ordercast.model.ids import MAIN, NOBODY, Attachment, Incarnation, Instant, NodeId, ProcessId, process_id_from
 from ordercast.model.inputs import Lane, Packet
 from ordercast.sealing.cipher import Cipher
 from ordercast.sealing.keys import ClusterKey, KeyRing
@@ -63,7 +63,7 @@ class Ends:
         self,
         *bodies: bytes,
         lane: Lane = Lane.DATA,
-        target: ProcessId = ProcessId(0),
+        target: ProcessId = NOBODY,
         networks: tuple[int, ...] = (0,),
         key: ClusterKey = KEY,
     ) -> tuple[bytes, int]:

@@ -165,7 +165,7 @@ def test_a_life_that_is_renewed_goes_on_counting_and_one_that_ended_does_not_sea
 def test_no_bytes_do_anything_but_be_refused(cipher: Cipher) -> None:
     """Noise, and sealed packets with noise in them, single and in runs."""
     ends = Ends(cipher).greeted()
-    genuine, size = ends.sealed(*BODIES)
+    genuine, _ = ends.sealed(*BODIES)
     genuine += ends.presence(MINE)
     noise = bytearray(os.urandom(1 << 14))
     for at in range(0, len(noise) - 400, 7):
