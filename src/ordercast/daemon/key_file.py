@@ -210,7 +210,7 @@ def keys_of_node(config: NodeConfig) -> KeyRing | None:
         return read_key_file(security.key).ring
     if not security.insecure and not config.is_on_one_machine:
         raise UsageError(
-            "other hosts reach this node, and it has no key: run `ordercast key new FILE`, copy FILE to every host, and "
-            'write key = "FILE" in [security]; or write insecure = true, if everybody there may read and send'
+            "other hosts reach this node, and it has no key: run `ordercast key new FILE`, copy FILE to every host, "
+            'and write key = "FILE" in [security]; or write insecure = true, if everybody there may read and send'
         )
     return None

@@ -16,6 +16,7 @@ from ordercast.sealing.cipher import SALT_SIZE, SECRET_SIZE, TAG_SIZE, life_secr
 from ordercast.sealing.own import OwnLife
 from ordercast.sealing.packet import (
     KEY_AT,
+    LIFE,
     NETWORKS_AT,
     SEALED_AT,
     Presence,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ordercast.sim.world import World
 
 KEPT = 400  # packets, and as many presences
+RECORDED = 6  # of which so many are played again behind a presence
 HELD_NS = 300 * MILLISECOND
 PRESENCE_AT, PRESENCE = 10, 0x80  # the byte and the bit that say so
 
@@ -111,8 +113,8 @@ class Adversary:
             case Attack.REPLAY:
                 self._send(other, other.packet, times=rng.randrange(1, 4))
             case Attack.REPLAY_PRESENCE:
-                for again in rng.sample(self._presences, min(3, len(self._presences))):
-                    self._send(again, again.packet, target=rng.randrange(len(self.world.hosts)))
+                for again in rng.sample(self._presences, min(2, len(self._presences))):
+                    self._play(again, rng.randrange(len(self.world.hosts)))
             case Attack.CROSS:
                 lane, networks = rng.choice(tuple(Lane)), self.world.options.networks.count
                 crossed = Kept(other.packet, lane, rng.randrange(networks), other.segment, other.target)
@@ -137,6 +139,13 @@ class Adversary:
             case Attack.NOISE:
                 self._send(kept, rng.randbytes(rng.randrange(1, 80)))
         return False
+
+    def _play(self, presence: Kept, target: int) -> None:
+        """A recording: a presence, and what the same life sent."""
+        self._send(presence, presence.packet, target=target)
+        life = presence.packet[LIFE]
+        for kept in [kept for kept in self._kept if kept.packet[LIFE] == life][-RECORDED:]:
+            self._send(kept, kept.packet, target=target)
 
     def _send(self, kept: Kept, packet: bytes, target: int | None = None, delay: int = 0, times: int = 1) -> None:
         """Let it arrive, if there is such a host on the segment."""
