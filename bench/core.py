@@ -66,7 +66,9 @@ class Cluster:
         self.size = size
         self.now = Instant(0)
         self.rings = [RingNode(NodeId(node), config) for node in range(nodes)]
-        self.members: Sequence[Engine] = sealed(self.rings) if is_sealed else self.rings
+        self.members: Sequence[Engine] = self.rings
+        if is_sealed:
+            self.members = sealed(self.rings)
         self.tokens: deque[tuple[int, bytes]] = deque()
         self.delivered = [0] * nodes
         self.packets = 0
