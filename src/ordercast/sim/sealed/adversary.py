@@ -114,7 +114,8 @@ class Adversary:
                 self._send(other, other.packet, times=rng.randrange(1, 4))
             case Attack.REPLAY_PRESENCE:
                 for again in rng.sample(self._presences, min(2, len(self._presences))):
-                    self._play(again, rng.randrange(len(self.world.hosts)))
+                    later = [host.node for host in self.world.hosts if host.lives > 1]  # born after some recordings
+                    self._play(again, rng.choice(later or range(len(self.world.hosts))))
             case Attack.CROSS:
                 lane, networks = rng.choice(tuple(Lane)), self.world.options.networks.count
                 crossed = Kept(other.packet, lane, rng.randrange(networks), other.segment, other.target)
@@ -182,7 +183,7 @@ class Adversary:
             return
         attachment = self.world.segments[kept.segment].attachments[kept.target]
         key = self.rng.choice(self.keeper.retired)
-        if key.id in seal.keys.accepted or (
+        if key.id in self.keeper.files[kept.target].accepted or (
             kept.lane is not Lane.LINK and attachment not in seal.broadcast_attachments
         ):
             return
