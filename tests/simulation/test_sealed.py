@@ -1,5 +1,5 @@
-"""Sealed runs: every promise holds with an adversary on the network; and parts of the seal are needed: without them some
-run goes wrong."""
+"""Sealed runs: every promise holds with an adversary on the network; and parts of the seal are needed: without them
+some run goes wrong."""
 
 from __future__ import annotations
 

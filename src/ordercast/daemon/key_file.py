@@ -181,7 +181,7 @@ def with_used(file: KeyFile, number: int | None = None) -> KeyFile:
 
 
 def without_key(file: KeyFile, number: int | None = None) -> KeyFile:
-    """Without this key, or without all that are not used."""
+    """Take out this key, or all that are not used."""
     ring = file.ring
     if ring.wanted != ring.used:
         raise UsageError(f"key {listed((ring.wanted,))} is not used yet: run `ordercast key use` first")

@@ -143,7 +143,7 @@ class Sealing:
 
     @property
     def broadcast_attachments(self) -> tuple[Attachment, ...]:
-        """Those on which all hear all."""
+        """Return the attachments on which all hear all."""
         return tuple(self._broadcasts)
 
     def cluster(self, attachment: Attachment, lane: Lane) -> bytes:
