@@ -5,24 +5,31 @@ read, as segmentation offload would bring them. Reported are CPU times: at a rec
 with data: header, store, order, delivery as batches), and all in (sending, packing, token, harness too) per packet and
 member.
 
-    python bench/core.py [--json] [--seconds S] [--nodes 4,8,16,32,64]
+    python bench/core.py [--json] [--sealed] [--seconds S] [--nodes 4,8,16,32,64]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
+from ordercast.daemon.sealed import AesGcm
 from ordercast.model.effects import Broadcast, Deliver, Effect, Persist, SendTo
-from ordercast.model.ids import Incarnation, Instant, NodeId, node_of
+from ordercast.model.ids import MAIN, Incarnation, Instant, NodeId, node_of
 from ordercast.model.inputs import Lane, Packet, Submissions
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
+from ordercast.sealing.cipher import SALT_SIZE, SECRET_SIZE
+from ordercast.sealing.keys import ClusterKey, KeyRing
+from ordercast.sealing.layer import Sealing
 from ordercast.wire.header import DESCRIPTOR_SIZE
 
 BATCH = 400  # packets: more than a visit sends, so that the ring never rests
@@ -39,13 +46,26 @@ class Measured:
     message_us: float  # CPU all in, per message and member
 
 
+def sealed(rings: Sequence[RingNode]) -> list[Sealing]:
+    """The same members, each above a seal with one key of all."""
+    key = ClusterKey(os.urandom(SECRET_SIZE))
+    keys, cipher = KeyRing((key,), key.id, key.id), AesGcm()
+    return [
+        Sealing(
+            ring, NodeId(node), keys, cipher, partial(os.urandom, SALT_SIZE), lambda *_: rings[0].cluster, {MAIN: 1}
+        )
+        for node, ring in enumerate(rings)
+    ]
+
+
 class Cluster:
     """Members joined by function calls. Time stands still but for what forming the ring needs."""
 
-    def __init__(self, nodes: int, size: int, config: RingConfig) -> None:
+    def __init__(self, nodes: int, size: int, config: RingConfig, *, is_sealed: bool = False) -> None:
         self.size = size
         self.now = Instant(0)
-        self.members = [RingNode(NodeId(node), config) for node in range(nodes)]
+        self.rings = [RingNode(NodeId(node), config) for node in range(nodes)]
+        self.members: Sequence[RingNode] | Sequence[Sealing] = sealed(self.rings) if is_sealed else self.rings
         self.tokens: deque[tuple[int, bytes]] = deque()
         self.delivered = [0] * nodes
         self.packets = 0
@@ -56,7 +76,7 @@ class Cluster:
 
     def form(self) -> None:
         """Until all are on one ring."""
-        while any(len(member.ring.members) < len(self.members) or not member.is_idle() for member in self.members):
+        while any(len(ring.ring.members) < len(self.rings) or not ring.is_idle() for ring in self.rings):
             self.now = Instant(self.now + 1_000_000)
             for node, member in enumerate(self.members):
                 deadline = member.next_deadline()
@@ -100,7 +120,7 @@ class Cluster:
             self.carry_out(node, effects)
 
 
-def measure(nodes: int, size: int, seconds: float, *, accelerated: bool = False) -> Measured:
+def measure(nodes: int, size: int, seconds: float, *, accelerated: bool = False, is_sealed: bool = False) -> Measured:
     config = RingConfig(
         accelerated=accelerated,
         queue_size_max=4 << 20,
@@ -108,7 +128,7 @@ def measure(nodes: int, size: int, seconds: float, *, accelerated: bool = False)
         window=max(256, 16 * nodes),
         backlog_max=16_384,
     )
-    cluster = Cluster(nodes, size, config)
+    cluster = Cluster(nodes, size, config, is_sealed=is_sealed)
     cluster.form()
     count = BATCH * max(1, config.whole_size_max // (size + DESCRIPTOR_SIZE))
     cluster.load = [Submissions([bytes(size)] * count)]
@@ -139,11 +159,13 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--seconds", type=float, default=2.0, help="CPU time for each row")
     parser.add_argument("--nodes", default="4,8,16,32,64")
+    parser.add_argument("--sealed", action="store_true", help="each row clear, then sealed: read the ratio")
     arguments = parser.parse_args()
     rows = [
-        measure(int(nodes), size, arguments.seconds)
+        measure(int(nodes), size, arguments.seconds, is_sealed=is_sealed)
         for size in (1350, 100)
         for nodes in str(arguments.nodes).split(",")
+        for is_sealed in ((False, True) if arguments.sealed else (False,))
     ]
     if arguments.json:
         print(json.dumps({"python": platform.python_version(), "rows": [asdict(row) for row in rows]}))

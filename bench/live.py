@@ -31,6 +31,7 @@ from rig.hosts import Host, Hosts, why_not
 from rig.programs import cpu_seconds, kill
 
 from bench import corosync_peer, raw_udp
+from ordercast.daemon.key_file import new_key_file
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = (100, 1350, 8192, 65536)
@@ -57,6 +58,7 @@ class Case:
     ring: tuple[tuple[str, int], ...] = ()
     engine: str = "ring"
     share: float = 0.0  # of gateways; 0: as usual
+    sealed: bool = False  # with a key
     spread: float = 1.0  # of the messages so many go to everybody, the others to the sender's own ring
 
     @property
@@ -71,6 +73,7 @@ class Case:
         words += ["" if self.segmentation else "no offload", "" if self.wire else "single datagrams on the wire"]
         words += ["accelerated" if self.accelerated else "", f"{self.rate:,.0f}/s" if self.rate else ""]
         words += [f"{key}={value}" for key, value in self.ring]
+        words += ["sealed" if self.sealed else ""]
         words += [f"{self.spread:g} to all" if self.spread < 1 else ""]
         words += [self.engine if self.engine != default.engine else "", f"share {self.share:g}" if self.share else ""]
         return ", ".join(word for word in words if word)
@@ -102,6 +105,8 @@ class Nodes:
     ) -> None:
         self.programs: list[subprocess.Popen[str]] = []
         senders = range(case.first, case.first + (case.senders or case.nodes))
+        if case.sealed:
+            new_key_file(folder / "key")
         for host in hosts[: case.nodes]:
             task = {
                 "node": host.number,
@@ -121,6 +126,7 @@ class Nodes:
                 "ring": dict(case.ring),
                 "engine": case.engine,
                 "rings": rings_of(hosts),
+                **({"key": str(folder / "key")} if case.sealed else {}),
                 **({"share": case.share} if case.share else {}),
                 **(_local_task(host, hosts, case) if case.spread < 1 else {}),
             }

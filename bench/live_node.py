@@ -22,7 +22,16 @@ from typing import Any
 from rig.worker import domains_of, rings_on
 
 from ordercast.api.raw import RawNode
-from ordercast.daemon.config.node import PORT, NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
+from ordercast.daemon.config.node import (
+    PORT,
+    NetworkConfig,
+    NodeConfig,
+    Peer,
+    SecurityConfig,
+    TraceConfig,
+    TraceLevel,
+    Transport,
+)
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Subscribed
 from ordercast.model.ids import NodeId
@@ -211,6 +220,7 @@ def config_from(task: dict[str, Any]) -> NodeConfig:
         (network,) * len(task.get("more_addresses", ())),
         NetworksConfig(replication=Replication(task.get("replication", "active"))),
         trace or TraceConfig(),
+        security=SecurityConfig(Path(task["key"])) if "key" in task else SecurityConfig(insecure=True),
         engine=task.get("engine", "ring"),
         gateways=replace(GatewaysConfig(), **({"gateway_share": task["share"]} if "share" in task else {})),
         rings=domains_of(task.get("rings", []), network),

@@ -123,6 +123,12 @@ WHO_SPEAKS_OF_RINGS = {
         *("sim/host.py", "sim/network.py", "sim/processor.py", "sim/segment.py", "sim/world.py"),
         *("sim/faults.py", "sim/fault_text.py"),
     ),
+    "lanes of sealed packets, and rings of keys": (
+        *("cli/key.py", "daemon/key_file.py", "daemon/sealed.py"),
+        *("sealing/layer.py", "sealing/lives.py", "sealing/opener.py"),
+        *("sealing/own.py", "sealing/packet.py", "sealing/window.py"),
+        *("sim/sealed/adversary.py", "sim/sealed/witness.py"),
+    ),
     "values in every trace: notes, reasons, promises, and how a ring fills a position": (
         *("model/configuration.py", "model/ids.py", "model/notes.py", "model/promises.py"),
         *("trace/columns.py", "trace/note_rows.py", "sim/digest.py", "checker/fifo.py"),

@@ -62,6 +62,7 @@ def sim(
     replicated: bool,
     networks: bool,
     replication: str,
+    sealed: bool,
     redundant: int,
     campaign: Path | None,
     cell: str | None,
@@ -77,12 +78,13 @@ def sim(
         raise UsageError("--cell goes with --campaign: name the file that has the cell")
     elif hostile:
         _refuse_overridden(given, "--hostile draws every option from the seed", _WITH_HOSTILE)
-        kind = kind_from(groups=groups, replicated=replicated, networks=networks)
+        kind = kind_from(groups=groups, replicated=replicated, networks=networks, sealed=sealed)
         drawn_on = None if topology is None else topology_from(topology)
         options = options_of(seed, kind, engine or DEFAULT, drawn_on)
         command = replay_command(options, seed, is_hostile=True, topology=drawn_on)
-    elif replicated or networks:
-        raise UsageError(f"--{'replicated' if replicated else 'networks'} goes with --hostile")
+    elif replicated or networks or sealed:
+        asked = "replicated" if replicated else "networks" if networks else "sealed"
+        raise UsageError(f"--{asked} goes with --hostile")
     elif groups:
         raise UsageError("--groups goes with --hostile: without it write --clients, and how many")
     else:
@@ -123,7 +125,18 @@ def check_seed(seed: int) -> None:
         raise UsageError(f"seed {seed} cannot be used: write a whole number of at least 0 and below 2^63")
 
 
-_WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "networks", "engine", "topology", "trace", "as_json")
+_WITH_HOSTILE = (
+    "seed",
+    "hostile",
+    "groups",
+    "replicated",
+    "networks",
+    "sealed",
+    "engine",
+    "topology",
+    "trace",
+    "as_json",
+)
 _WITH_CAMPAIGN = ("seed", "campaign", "cell", "engine", "trace", "as_json")
 
 

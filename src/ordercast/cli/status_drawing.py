@@ -108,10 +108,22 @@ def _lines(status: Document) -> Iterator[tuple[str, str | Text]]:
         yield "pauses", f"{pauses['count']}, the longest {_time(pauses['longest_ns'])}{last}"
     refused = ", ".join(f"{count:,} {why}" for why, count in status["refused"].items() if count)
     yield "refused", refused or "nothing"
+    if "sealing" in status:
+        yield "sealing", sealing_text(status["sealing"])
     if "storage" in status:
         yield "state", _storage(status["storage"])
     trace = status["trace"]
     yield "trace", f"{trace['level']}, in {trace['folder']}" if trace["folder"] else trace["level"]
+
+
+def sealing_text(sealing: Document) -> Text:
+    """`key 7 (AES-256-GCM); 3 forged`"""
+    if not sealing["is_sealed"]:
+        return Text("none: packets are clear", style="yellow")
+    key = f"key {sealing['used']} ({sealing['cipher']})" if sealing["used"] else "clear, with a key at hand"
+    following = f", key {sealing['next']} is next" if sealing["next"] != sealing["used"] else ""
+    refused = ", ".join(f"{count:,} {why}" for why, count in sealing["refused"].items() if count)
+    return Text(f"{key}{following}; refused: {refused or 'nothing'}")
 
 
 def _storage(storage: Document) -> Text:

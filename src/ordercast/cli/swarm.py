@@ -28,11 +28,12 @@ from ordercast.trace.parquet import prepare_folder
 PROCESSES_MAX = 1024
 
 
-def kind_from(*, groups: bool, replicated: bool, networks: bool) -> SwarmKind:
+def kind_from(*, groups: bool, replicated: bool, networks: bool, sealed: bool) -> SwarmKind:
     """Return the kind that is asked for. UsageError when it is more than one."""
-    if groups + replicated + networks > 1:
-        raise UsageError("--groups, --replicated and --networks are different swarms: choose one of them")
-    asked = {SwarmKind.GROUPS: groups, SwarmKind.REPLICATED: replicated, SwarmKind.NETWORKS: networks}
+    if groups + replicated + networks + sealed > 1:
+        raise UsageError("--groups, --replicated, --networks and --sealed are different swarms: choose one of them")
+    kinds = (SwarmKind.GROUPS, SwarmKind.REPLICATED, SwarmKind.NETWORKS, SwarmKind.SEALED)
+    asked = dict(zip(kinds, (groups, replicated, networks, sealed), strict=True))
     return next((kind for kind, is_asked in asked.items() if is_asked), SwarmKind.PLAIN)
 
 
@@ -80,6 +81,7 @@ def run_swarm(
     groups: bool,
     replicated: bool,
     networks: bool,
+    sealed: bool,
     processes: int | None,
     trace: Path | None,
     strict_coverage: bool,
@@ -88,7 +90,7 @@ def run_swarm(
     wanted = seeds_from(seeds)
     if processes is not None and not 1 <= processes <= PROCESSES_MAX:
         raise UsageError(f"--processes {processes} cannot be used: write a number of 1 to {PROCESSES_MAX}")
-    kind = kind_from(groups=groups, replicated=replicated, networks=networks)
+    kind = kind_from(groups=groups, replicated=replicated, networks=networks, sealed=sealed)
     chosen = None if topology is None else topology_from(topology)
     harvest = Harvest(engine or DEFAULT, kind, chosen, processes=min(processes or os.cpu_count() or 1, len(wanted)))
     _options(wanted[0], harvest).validate()  # what cannot be run is told before anything is

@@ -42,6 +42,8 @@ from ordercast.model.inputs import Interest, Lane, Packet, Submission, Submissio
 from ordercast.model.notes import Moved, Note, Occurred, PacketDropped
 from ordercast.model.roster import Roster
 from ordercast.order.engine import Engine
+from ordercast.sealing.keys import KeyRing
+from ordercast.sealing.layer import Sealing
 
 REASONS_MAX = 100  # for refusing a packet: a stranger must not fill our memory with them
 LONE_NS = 1_000_000  # a packet after so long a silence is likely to be alone
@@ -162,6 +164,11 @@ class Driver:
         now = _now()
         effects = self._engine.enlist(roster, now, attachment)
         self._protected(now, lambda now: effects)
+
+    def rekey(self, sealing: Sealing, keys: KeyRing) -> None:
+        """Have the layer that seals take other keys."""
+        now = _now()
+        self._protected(now, lambda now: sealing.rekey(keys, now))
 
     def leave(self) -> None:
         now = _now()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from ordercast.daemon.clients.told import client_documents
@@ -16,6 +16,7 @@ from ordercast.daemon.config.file import load_config
 from ordercast.daemon.config.keys import read_host, read_port
 from ordercast.daemon.config.node import PORT_MAX, NodeConfig
 from ordercast.daemon.host import GroupHost
+from ordercast.daemon.key_file import keys_of_node
 from ordercast.groups.desk import OWN
 from ordercast.groups.layer import roster_payload
 from ordercast.groups.names import checked_daemon
@@ -23,6 +24,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import NODE_MAX, NodeId, node_of
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.model.service import Service
+from ordercast.sealing.opener import counts_of
 
 RATE_S = 1.0  # over which rates of clients are counted
 ORDER_S = 30.0  # for which an ordered change is waited for
@@ -44,6 +46,10 @@ async def manage(host: GroupHost, document: Document) -> Document:
             return await reload(host)
         case "clients":
             return await clients_of(host)
+        case "keys":
+            return keys_document(host)
+        case "rekey":
+            return await rekey(host, at_once=bool(document.get("now")))
         case other:
             raise UsageError(f"this daemon cannot do {other!r}: it may be of an older version")
 
@@ -165,6 +171,39 @@ async def reload(host: GroupHost) -> Document:
     changed = before is None or before.claim != fresh.attachments[0].roster.claim
     restart = [] if host.as_loaded is None else _others_changed(host.as_loaded, fresh)
     return {**listing(host), "changed": changed, "restart": restart}
+
+
+async def rekey(host: GroupHost, *, at_once: bool = False) -> Document:
+    """Read the key file again. UsageError, and nothing changed, when that cannot be done."""
+    keys = await asyncio.to_thread(keys_of_node, host.config)
+    if keys is None:
+        raise UsageError("this daemon was started without a key file: name one in [security], and restart it")
+    host.rekey(replace(keys, at_once=at_once))
+    return keys_document(host)
+
+
+def keys_document(host: GroupHost) -> Document:
+    """What every node accepts and uses, as far as it said so."""
+    sealing = host.sealing
+    if sealing is None:
+        return {"daemon": host.config.name, "sealed": False, "nodes": []}
+    mine = {"name": host.config.name, "used": sealing.keys.used, "accepted": list(sealing.keys.accepted)}
+    others = [
+        {"name": host.name_of(life.process), "used": life.used, "accepted": list(life.accepted)}
+        for _, life in sorted(sealing.lives.newest().items())
+    ]
+    here = {document["name"] for document in (mine, *others)}
+    silent = [host.name_of(member) for member in host.members if host.name_of(member) not in here]
+    return {
+        "daemon": host.config.name,
+        "sealed": True,
+        "used": sealing.keys.used,
+        "next": sealing.keys.wanted,
+        "awaited": list(host.sealing_status().awaited),
+        "nodes": [mine, *others],
+        "silent": silent,
+        "refused": counts_of(sealing.opener.refused),
+    }
 
 
 def _legs(config: NodeConfig) -> list[tuple[str, tuple[Place, ...]]]:

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from ordercast.daemon.config.node import NodeConfig, TraceLevel, peer_from
 from ordercast.daemon.driver import Driver
+from ordercast.daemon.key_file import keys_of_node
 from ordercast.daemon.sockets.network import Sockets
 from ordercast.daemon.sockets.wide import WideSockets
 from ordercast.daemon.stamps import placed_without_stamps, without_stamps
 from ordercast.daemon.status.counters import Counters
-from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
+from ordercast.daemon.status.parts import ClientsStatus, SealingStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.groups.names import checked_daemon
 from ordercast.model.effects import (
@@ -44,10 +45,13 @@ from ordercast.model.service import Service
 from ordercast.networks.assembly import Assembly, assembled
 from ordercast.networks.layer import Networks
 from ordercast.order.catalogue import live_entry_of
-from ordercast.order.engine import ObservedEngine
+from ordercast.order.engine import Engine, ObservedEngine
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.setup import Domain
 from ordercast.order.sites.promised import SITE, WIDE
+from ordercast.sealing.keys import KeyRing
+from ordercast.sealing.layer import Sealing
+from ordercast.sealing.opener import counts_of
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.records import (
     STAMP_SIZE,
@@ -125,6 +129,7 @@ class Participant(ABC):
         self.networks: list[Sockets] = []  # of each attachment: one, or several that are redundant
         self.wide: WideSockets | None = None  # towards other sites
         self.layers: Sequence[Networks | None] = ()  # between the engine and several networks, by attachment
+        self.sealing: Sealing | None = None  # beneath them, if packets are sealed
         self.process: ProcessId
         self._storage: Storage
         self._driver: Driver | None = None
@@ -157,6 +162,7 @@ class Participant(ABC):
             raise UsageError("a node is started once: make a new one")
         self._is_used = True
         async with AsyncExitStack() as undo:
+            keys = await asyncio.to_thread(keys_of_node, self.config)
             undo.callback(self._close_sockets)
             self.config = self._within_buffers(self._open_sockets(self.config))
             assert self.config.node is not None
@@ -170,7 +176,8 @@ class Participant(ABC):
                 undo.callback(self._recording.close)
             assembly = self._assembled(self.config.node)
             self.engine, self.layers = assembly.engine, assembly.layers
-            self._driver = Driver(assembly.driven, self._by_attachment(), self._storage, self, self.counters, self.wide)
+            driven = self._sealed(assembly, self.config.node, keys)
+            self._driver = Driver(driven, self._by_attachment(), self._storage, self, self.counters, self.wide)
             undo.callback(self._forget, self._driver)
             self._opened()
             self.started_at = self.now()
@@ -297,6 +304,21 @@ class Participant(ABC):
             node_names={peer.node: peer.name for peer in config.peers},
             beyond=config.far_nodes(),
         )
+
+    def _sealed(self, assembly: Assembly, node: NodeId, keys: KeyRing | None) -> Engine:
+        """Return what is driven: with a seal beneath it, if there are keys."""
+        if keys is None:
+            return assembly.driven
+        from ordercast.daemon.sealed import sealed  # with a cipher, which only those who seal have to have
+
+        self.sealing = sealed(assembly, self.config, node, keys)
+        return self.sealing
+
+    def rekey(self, keys: KeyRing) -> None:
+        """Take other keys. UsageError, and nothing changed, when this node does not seal."""
+        if self.sealing is None:
+            raise UsageError("this node was started without a key file: name one in [security], and restart it")
+        self._running().rekey(self.sealing, keys)
 
     def _within_buffers(self, config: NodeConfig) -> NodeConfig:
         """A rotation must fit in the receive buffer that the kernel granted, or a busy moment loses packets."""
@@ -484,6 +506,29 @@ class Participant(ABC):
             storage.free,
         )
 
+    def sealing_status(self) -> SealingStatus:
+        sealing = self.sealing
+        if sealing is None:
+            return SealingStatus(is_insecure=self.config.security.insecure)
+        changes = sealing.keys.wanted != sealing.keys.used
+        return SealingStatus(
+            is_sealed=True,
+            used=sealing.keys.used,
+            next=sealing.keys.wanted,
+            accepted=sealing.keys.accepted,
+            awaited=tuple(self._node_name(NodeId(node)) for node in sealing.awaited()) if changes else (),
+            cipher=sealing.cipher_name,
+            packets_sealed=sealing.stats.sealed,
+            packets_opened=sealing.opener.opened + sealing.opener.copies,
+            refused=counts_of(sealing.opener.refused),
+        )
+
+    def _node_name(self, node: NodeId) -> str:
+        try:
+            return self.config.peer(node).name
+        except UsageError:
+            return f"node {node}"
+
     def name_of(self, process: ProcessId) -> str:
         try:
             return self.config.peer(node_of(process)).name
@@ -535,9 +580,7 @@ class Participant(ABC):
         assert self.engine.promises.prunes
 
     def on_placed(self, effect: Placed) -> None:
-        if self._is_stamping:
-            effect = placed_without_stamps(effect)
-        self._placed(effect)
+        self._placed(placed_without_stamps(effect))
 
     def _tell_interest(self, changes: Sequence[Interest]) -> None:
         self._record_wanted(tuple(change.group for change in changes if not change.is_wanted), begins=False)

@@ -89,7 +89,7 @@ async def _until_signal(node: GroupHost, notifier: Notifier, reporter: Reporter)
         reloading.add(task)
         task.add_done_callback(reloading.discard)
 
-    if node.config.source is not None:
+    if node.config.source is not None or node.sealing is not None:
         loop.add_signal_handler(signal.SIGHUP, on_hangup)
     came: asyncio.Future[str] = loop.create_future()
 
@@ -120,6 +120,10 @@ async def _until_signal(node: GroupHost, notifier: Notifier, reporter: Reporter)
 
 
 async def _reload(node: GroupHost) -> None:
+    if node.sealing is not None:
+        await _rekey(node)
+    if node.config.source is None:
+        return
     try:
         document = await management.reload(node)
     except UsageError as error:
@@ -129,6 +133,15 @@ async def _reload(node: GroupHost) -> None:
     _log.info("the file was reloaded: the node list, version %s, %s", document["version"], what)
     if document["restart"]:
         _log.warning("what else has changed in the file needs a restart: %s", ", ".join(document["restart"]))
+
+
+async def _rekey(node: GroupHost) -> None:
+    try:
+        document = await management.rekey(node)
+    except UsageError as error:
+        _log.error("the key file was not read again, nothing has changed: %s", error)
+        return
+    _log.info("the key file was read: key %s is used, key %s is next", document["used"], document["next"])
 
 
 async def _tick(reporter: Reporter, notifier: Notifier) -> None:

@@ -169,6 +169,8 @@ class AlarmKind(Enum):
     WITHOUT_STORAGE = "without storage"  # a configuration was formed whose seq is not stored
     STORAGE_REPAIRED = "storage repaired"
     STORAGE_DAMAGED = "storage damaged"  # what an earlier life had stored cannot be read
+    KEY_CHANGED = "key changed"  # packets are sealed with another key, or not any more
+    PACKETS_REFUSED = "packets refused"  # for want of the right seal
 
 
 @dataclass(slots=True)

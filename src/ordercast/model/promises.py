@@ -134,6 +134,16 @@ class SessionPromise(Enum):
     GATE = "sessions: nothing of clients is submitted while snapshots are awaited"
 
 
+class SealPromise(Enum):
+    """What sealed packets guarantee; judged in the simulator, which sees every packet before and behind its seal, and
+    named only when it is broken."""
+
+    NONCES = "sealing: no nonce is used twice"
+    GENUINE = "sealing: nothing is opened that no member sent to its receiver"
+    ONCE = "sealing: nothing counts more often than it was sent"
+    FRESH = "sealing: nothing counts that was sent before its receiver was born"
+
+
 AnyPromise = (
     Promise
     | GroupPromise
@@ -144,6 +154,7 @@ AnyPromise = (
     | SlotPromise
     | RingsPromise
     | SessionPromise
+    | SealPromise
 )
 
 

@@ -9,13 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ordercast.model.ids import NodeId
+from ordercast.model.ids import Attachment, NodeId
+from ordercast.model.inputs import Lane
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.layer import Networks
 from ordercast.order.catalogue import ENGINES, entry_of, tables_of
 from ordercast.order.engine import Engine, ObservedEngine
 from ordercast.order.ring.node import RingNode
 from ordercast.order.setup import ONE_DOMAIN, Domain, FarNode, Setup
+from ordercast.wire.head import cluster_id_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,13 @@ class Assembly:
     engine: ObservedEngine
     layers: tuple[Networks | None, ...] = (None,)  # between the engine and several networks, by attachment
     is_above: bool = True  # the engine is above the layer; otherwise the layer is inside it
+    clusters: tuple[bytes, ...] = ()  # the ids in the packets of each attachment on which all hear all
+    link_cluster: bytes = b""  # and in those of links
+
+    def cluster(self, attachment: Attachment, lane: Lane) -> bytes:
+        """Return the id in the packets of a lane."""
+        is_link = lane is Lane.LINK or attachment >= len(self.clusters)
+        return self.link_cluster if is_link else self.clusters[attachment]
 
     @property
     def driven(self) -> Engine:
@@ -49,18 +58,20 @@ def assembled(
     each = (networks,) * (len(domains) or 1) if isinstance(networks, NetworksConfig) else tuple(networks)
     others = tuple(other for other in ENGINES if other != name)
     tables, names = tables_of(name, holder), (domain_names or {}, node_names or {})
+    cluster = cluster_id_from(tables["ring" if "ring" in tables else "baseline"].cluster, name)
     late = each[0].token_hold_ns if each[0].count > 1 else 0
     setup = Setup(node, tables, nodes, verbose, each[0].in_words, late, others, domains, *names, beyond)
     if not entry.is_layered:
         engine = entry.make(setup)
-        return Assembly(
-            engine, (Networks(engine, node, each[0], setup.ring, verbose=verbose) if each[0].count > 1 else None,)
-        )
+        layer = Networks(engine, node, each[0], setup.ring, verbose=verbose) if each[0].count > 1 else None
+        return Assembly(engine, (layer,), clusters=(cluster,), link_cluster=cluster)
     layers: list[Networks | None] = []
+    clusters: list[bytes] = []
 
     def over(own: NetworksConfig, ring: RingNode) -> Engine:
         layer = Networks(ring, node, own, setup.ring, verbose=verbose, cluster=ring.cluster) if own.count > 1 else None
         layers.append(layer)
+        clusters.append(ring.cluster)
         return layer or ring
 
     placed = tuple(
@@ -68,4 +79,4 @@ def assembled(
         for domain, own in zip(domains or ONE_DOMAIN, each, strict=True)
     )
     engine = entry.make(replace(setup, domains=placed))
-    return Assembly(engine, tuple(layers), is_above=False)
+    return Assembly(engine, tuple(layers), is_above=False, clusters=tuple(clusters), link_cluster=cluster)

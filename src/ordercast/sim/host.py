@@ -49,6 +49,8 @@ from ordercast.model.service import Service
 from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
 from ordercast.order.outbox import OVERHEAD
+from ordercast.sealing.keys import KeyRing
+from ordercast.sealing.layer import Sealing
 from ordercast.sim.faults import FaultKind
 from ordercast.sim.processor import Processor
 from ordercast.sim.segment import Segment
@@ -159,6 +161,11 @@ class Host:
             with suppress(UsageError):
                 self._input(self.life, self.life.engine.enlist(roster, self.local_now()))
 
+    def take_keys(self, sealing: Sealing, keys: KeyRing) -> None:
+        """The file of keys has changed, and is read."""
+        assert self.life is not None
+        self._input(self.life, sealing.rekey(keys, self.local_now()))
+
     def crash(self) -> None:
         if self.life is not None:
             self.world.record(Crashed(self._at(), self.life.process))
@@ -167,6 +174,8 @@ class Host:
     def _close(self, life: Life, how: End) -> None:
         if life.station is not None:
             life.station.close(how)
+        if self.world.keeper is not None:
+            self.world.keeper.ended(self.node)
         self.life = None
 
     def _station(self, process: ProcessId) -> Station | None:
@@ -334,6 +343,8 @@ class Host:
             for lane in _TURNS[life.engine.first_lane(attachment)]:
                 packets += _drained(inbox[lane], lane, attachment)
         life.waiting -= len(packets)
+        if self.world.keeper is not None:
+            packets = joined(packets)
         cost = life.processor.receiving_ns(packets)
         life.busy_until = self.world.now + cost
         if self.world.witness is not None:
@@ -436,6 +447,8 @@ class Host:
                 self._persist(life, effect)
             case Alarm():
                 world.alarms.append((world.now, life.process, effect))
+                if world.keeper is not None:
+                    world.keeper.alarmed(self.node, effect)
                 if effect.kind in (AlarmKind.WITHOUT_STORAGE, AlarmKind.STORAGE_REPAIRED):
                     in_use = effect.kind is AlarmKind.STORAGE_REPAIRED
                     world.record(StorageTurned(self._at(), life.process, in_use))
@@ -517,6 +530,20 @@ class Host:
 
 def topic_name(topic: int) -> str:
     return f"t{topic}"
+
+
+def joined(packets: list[Packet]) -> list[Packet]:
+    """Return packets of one size that came in a row as one read, as kernels and lanes join them."""
+    reads: list[Packet] = []
+    for packet in packets:
+        last = reads[-1] if reads else None
+        if last is not None and packet[2:] == last[2:] and len(packet.data) <= last.segment_size:
+            is_whole = len(last.data) % last.segment_size == 0
+            if is_whole and packet.data[4:6] == last.data[4:6]:
+                reads[-1] = last._replace(data=bytes(last.data) + bytes(packet.data))
+                continue
+        reads.append(packet)
+    return reads
 
 
 def _drained(inboxes: list[deque[bytes]], lane: Lane, attachment: Attachment) -> list[Packet]:

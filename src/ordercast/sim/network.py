@@ -11,10 +11,11 @@ from random import Random
 
 from ordercast.model.inputs import Lane
 from ordercast.order.catalogue import entry_of
+from ordercast.sealing.packet import KEY_AT, SEALED_AT
 from ordercast.sim.channel import Channel
 from ordercast.sim.options import Delays, SimOptions
 from ordercast.sim.topology import Line, Link
-from ordercast.wire.head import KIND_AT
+from ordercast.wire.head import CLEAR, KIND_AT
 
 STRAGGLER_FACTOR = 10
 _STRAGGLE_NS = 5_000_000
@@ -187,7 +188,7 @@ class Network:
             return
         if lane is Lane.DATA and target in self.deaf:
             # Control messages still arrive.
-            packets = [packet for packet in packets if packet[KIND_AT] not in self._data_kinds]
+            packets = [packet for packet in packets if _kind_of(packet) not in self._data_kinds]
         channel = self._channels.get((source, target)) if self._channels else None
         if channel is None:
             self._travel(source, target, lane, packets, now)
@@ -248,3 +249,8 @@ class Network:
     def _straggle(self, quality: Quality) -> int:
         slowest = quality.delay_max_ns * STRAGGLER_FACTOR
         return self.rng.randrange(quality.delay_max_ns, max(slowest, _STRAGGLE_NS))
+
+
+def _kind_of(packet: bytes) -> int:
+    """Return the kind of a packet; sealed ones hide nothing in a simulation."""
+    return packet[KIND_AT if packet[KEY_AT] == CLEAR else SEALED_AT]

@@ -20,6 +20,7 @@ from ordercast.order.sizes import Sizes
 from ordercast.order.tree.config import TreeConfig
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.plot import Aim
+from ordercast.sim.sealed.options import SealedRun
 from ordercast.sim.topology import (
     Attachments,
     Line,
@@ -217,6 +218,7 @@ class SimOptions:
     random_faults: int = 0  # how many more, drawn from the seed
     poison: float = 0.0  # chance that a control packet arrives behind a copy with a forged number, until healing
     ambushes: int = 0  # how many more that strike when a promise was just made or a ring just installed
+    sealed: SealedRun | None = None  # packets are sealed, and somebody attacks them; None: they are clear
     aim: Aim | None = None  # what a plot aims at, which watches the run and chooses the moment
     fault_time_ns: int = 1 * SECOND  # the time in which submissions and random faults happen
     settle_ns: int = 4 * SECOND  # after healing everything must have settled within this
@@ -303,6 +305,11 @@ class SimOptions:
             (self.bandwidth >= 0, "bandwidth must be at least 0"),
             (self.receive_buffer >= 1, "receive_buffer must be at least 1"),
             (self.aim is None or self.nodes > 2, "a plot needs at least 3 hosts"),
+            (
+                self.sealed is None or not self.poison,
+                "forgers of numbers know clear packets: leave out poison or sealed",
+            ),
+            (self.sealed is None or self.aim is None, "plots read clear packets: leave out aim or sealed"),
             (self.fault_time_ns > 0 and self.settle_ns > 0, "times must be positive"),
         ]
         problems = [text for holds, text in rules if not holds]

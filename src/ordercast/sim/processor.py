@@ -21,7 +21,7 @@ class Processor:
         self._options = options
         self._traffic = traffic
         self._slowness = slowness
-        self._remembers = options.networks.count > 1
+        self._remembers = options.networks.count > 1 and options.sealed is None  # names are sealed
         self._processed: set[bytes] = set()
 
     def receiving_ns(self, packets: Sequence[Packet]) -> int:

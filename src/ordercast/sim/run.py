@@ -20,7 +20,7 @@ from ordercast.checker.verdict import Outcome, Verdict, combined
 from ordercast.model.effects import Alarm, Endpoint
 from ordercast.model.ids import NodeId, ProcessId
 from ordercast.model.notes import Distributed, Moved, NetworkTurned, Occurred, TokenReleased, Visited
-from ordercast.networks.assembly import assembled
+from ordercast.networks.assembly import Assembly, assembled
 from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
 from ordercast.order.gateways.promised import ENGINE as GATEWAYS
@@ -40,6 +40,9 @@ from ordercast.sim.ring.poison import Poisoner
 from ordercast.sim.ring.rest_witness import RestWitness
 from ordercast.sim.ring_topologies import clusters_of, domain_name
 from ordercast.sim.rosters import RosterWitness
+from ordercast.sim.sealed.adversary import Adversary
+from ordercast.sim.sealed.keeper import Keeper
+from ordercast.sim.sealed.options import SealedRun
 from ordercast.sim.topology import are_linked, segments_of
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
@@ -102,9 +105,14 @@ class Tally:
 
 def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
     """The engine of one host, as a daemon makes it."""
+    return assembly_of(options, verbose, node).driven
+
+
+def assembly_of(options: SimOptions, verbose: bool, node: NodeId) -> Assembly:
+    """The same with all that lies beneath it."""
     segments = segments_of(options.attachments, node)
     if entry_of(options.engine).has_sites:
-        return _engine_of_site(options, verbose, node)
+        return _assembly_of_site(options, verbose, node)
     return assembled(
         options.engine,
         node,
@@ -113,10 +121,10 @@ def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
         nodes=options.nodes,
         verbose=verbose,
         domains=tuple(Domain(segment, domain_name(segment)) for segment in segments),
-    ).driven
+    )
 
 
-def _engine_of_site(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
+def _assembly_of_site(options: SimOptions, verbose: bool, node: NodeId) -> Assembly:
     """The engine of a host of several sites: its first segment is its site, its second the wide area."""
     site, *_ = segments_of(options.attachments, node)
     return assembled(
@@ -132,7 +140,7 @@ def _engine_of_site(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
             for other in range(options.nodes)
             if are_linked(options.site_links, site, segments_of(options.attachments, other)[0])
         ),
-    ).driven
+    )
 
 
 class _Jury:
@@ -163,6 +171,11 @@ class _Jury:
 
     def watch_networks(self, world: World) -> None:
         options = self._options
+        if options.rosters:
+            world.roster_witness = RosterWitness()
+            self.observers.append(world.roster_witness.observe)
+        if options.sealed is not None:
+            return  # what follows reads packets, and these are sealed
         if options.networks.count > 1 and (self._entry.is_layered or options.segments == 1):  # they lie beneath rings
             world.witness = NetworkWitness(options)
             self.observers.append(world.witness.observe)
@@ -171,13 +184,10 @@ class _Jury:
         if options.engine == "adaptive":
             world.slot_witness = AdaptiveWitness(options)
             self.observers.append(world.slot_witness.observe)
-        if options.rosters:
-            world.roster_witness = RosterWitness()
-            self.observers.append(world.roster_witness.observe)
 
     def watch_rings(self, world: World, make: Callable[[NodeId], Engine]) -> Callable[[NodeId], Engine]:
         """Return how engines are made, seen by the witness of a network of rings if there is one."""
-        if self._options.engine != GATEWAYS:
+        if self._options.engine != GATEWAYS or self._options.sealed is not None:
             return make
         world.rings_witness = RingsWitness()
         self.observers.append(world.rings_witness.observe)
@@ -203,6 +213,9 @@ class _Jury:
             verdicts += world.slot_witness.verdicts()
         if world.roster_witness is not None:
             verdicts += world.roster_witness.verdicts()
+        if world.keeper is not None:
+            world.keeper.end()
+            verdicts += world.keeper.witness.verdicts()
         counts.update(world.group_counts)
         counts[PACKETS] = world.packets
         return verdicts
@@ -231,6 +244,8 @@ def simulate(
     jury.watch_replicas(world, _also(replica_events, keep_events, replica_observer))
     jury.watch_networks(world)
     make = jury.watch_rings(world, make_engine or partial(engine_of, options, verbose))
+    if options.sealed is not None:
+        make = _sealed(world, options.sealed, seed, verbose, jury.tally.counts)
     _make_trouble(world, seed, jury.tally.counts)
     if script is not None:
         script(world)
@@ -246,6 +261,20 @@ def _also(
 ) -> list[Callable[[EventT], None]]:
     """Return who else is told of events: a list that keeps them, and the caller's own observer."""
     return [*([kept.append] if is_kept else []), *([observer] if observer is not None else [])]
+
+
+def _sealed(
+    world: World, plan: SealedRun, seed: int, verbose: bool, counts: Counter[str]
+) -> Callable[[NodeId], Engine]:
+    """Return how sealed engines are made; keys, salts and attacks are drawn apart."""
+    keeper = world.keeper = Keeper(world, plan, Random(f"keys {seed}"), counts)
+    if plan.adversary:
+        world.adversary = Adversary(world, keeper, plan.adversary, Random(f"adversary {seed}"), counts)
+
+    def make(node: NodeId) -> Engine:
+        return keeper.sealed(assembly_of(world.options, verbose, node), node, world.hosts[node].lives)
+
+    return make
 
 
 def _make_trouble(world: World, seed: int, counts: Counter[str]) -> None:

@@ -39,7 +39,8 @@ def replay_command(options: SimOptions, seed: int, *, is_hostile: bool, topology
         swarms = {
             "--groups": options.clients,
             "--replicated": options.replicas,
-            "--networks": options.networks.count > 1,
+            "--networks": options.networks.count > 1 and options.sealed is None,
+            "--sealed": options.sealed is not None,
         }
         words += ["--hostile", *(word for word, is_meant in swarms.items() if is_meant)]
         words += ["--engine", options.engine] if options.engine != SimOptions().engine else []

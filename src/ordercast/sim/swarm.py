@@ -45,6 +45,7 @@ from ordercast.sim.ring_episodes import EPISODES_FIRST, episode_options
 from ordercast.sim.ring_topologies import RingTopology, drawn_attachments
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
+from ordercast.sim.sealed_swarm import expected_sealed_rows, with_seals
 from ordercast.sim.site_swarm import with_sites
 from ordercast.sim.slot_swarm import with_slots
 from ordercast.sim.topology import Link
@@ -62,6 +63,7 @@ OF_CLIENTS = (
     Occurrence.HELD_BY_APPLICATION,
     Occurrence.TREE_HELD_BY_APPLICATION,
 )  # applications that do not read are clients
+SEVERAL_EVERY = 3  # one sealed run in three has several networks
 DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
 
 
@@ -72,6 +74,7 @@ class SwarmKind(Enum):
     GROUPS = "groups"  # clients, whose deeds take the place of messages
     REPLICATED = "replicated"  # replicas of a state, likewise
     NETWORKS = "networks"  # several networks
+    SEALED = "sealed"  # sealed packets, and an adversary; every third run on several networks
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +278,11 @@ def options_of(
     seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT, topology: RingTopology | None = None
 ) -> SimOptions:
     """Return the options of a hostile run; in a network of rings of this topology, or of any."""
+    if kind is SwarmKind.SEALED:
+        beneath = (
+            SwarmKind.NETWORKS if seed % SEVERAL_EVERY == 0 and not entry_of(engine).is_static else SwarmKind.PLAIN
+        )
+        return with_seals(options_of(seed, beneath, engine, topology), seed)
     if entry_of(engine).has_sites:
         return _options_on_sites(engine, seed, kind)
     if entry_of(engine).attachments_max > 1:
@@ -373,6 +381,8 @@ def _leave_interrupts_to_parent() -> None:
 def expected_rows(kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> list[str]:
     """Everything that a swarm must have met at least once."""
     entry = entry_of(engine)
+    if kind is SwarmKind.SEALED:
+        return expected_sealed_rows()
     if kind is SwarmKind.NETWORKS:
         return expected_network_rows(has_rotation=Occurrence.TOKEN_RESTED in entry.occurrences)
     if entry.is_static:  # nobody leaves, nothing fails

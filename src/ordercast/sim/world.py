@@ -30,6 +30,8 @@ from ordercast.sim.replicas import Replicas
 from ordercast.sim.ring.network_witness import NetworkWitness
 from ordercast.sim.ring.poison import Poisoner
 from ordercast.sim.rosters import FIRST, RosterWitness, last_roster, sim_roster
+from ordercast.sim.sealed.adversary import Adversary
+from ordercast.sim.sealed.keeper import Keeper
 from ordercast.sim.segment import Segment, segments_from
 from ordercast.sim.session_witness import SessionWitness
 from ordercast.sim.station import Station
@@ -84,6 +86,8 @@ class World:
     group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
     names: dict[tuple[int, str], ProcessId] = field(default_factory=dict)  # of clients: where each was last used
     poisoner: Poisoner | None = None  # who forges packets
+    keeper: Keeper | None = None  # of the keys, in a sealed run
+    adversary: Adversary | None = None  # who attacks it
     rule: Rule | None = None  # a script's own: asked when a packet arrives, False loses it
     _queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = field(default_factory=list)
     _order: int = 0
@@ -132,6 +136,8 @@ class World:
             packets = [packet for packet in packets if self.rule(source, target, packet)]
         if self.poisoner is not None and not self._is_healed:
             packets = self._poisoned(self.poisoner, target, lane, packets, self.segments[segment])
+        if self.adversary is not None and not self._is_healed:
+            packets = self.adversary.arriving(target, lane, packets, network, segment)
         self.hosts[target].arrive(lane, packets, network, self.segments[segment].attachments[target])
 
     def _poisoned(
@@ -502,6 +508,8 @@ class World:
                 host.life.crash_at_write = None
             if self.options.rosters:
                 host.enlist(last_roster(self.options))
+        if self.keeper is not None:
+            self.keeper.heal()
         alive = tuple(host.life.process for host in self.hosts if host.life is not None and not host.has_left)
         healed = Healed(Instant(self.now), alive)
         self.record(healed)

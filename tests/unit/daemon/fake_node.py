@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from ordercast.daemon.config.node import NodeConfig, Peer, Transport
 from ordercast.daemon.status.counters import Counters, SocketCounters
-from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
+from ordercast.daemon.status.parts import ClientsStatus, SealingStatus, StorageStatus
 from ordercast.model.ids import MILLISECOND, SECOND, Incarnation, Instant, NodeId, ProcessId, node_of
 from ordercast.networks.layer import Networks
 from ordercast.order.adaptive.node import AdaptiveNode
@@ -62,6 +62,7 @@ class FakeNode:
         self.clock = 100 * SECOND
         self.loop_lag_ns = 3 * MILLISECOND
         self.trace_error: str | None = None
+        self.sealing = SealingStatus(True, False, 7, 7, (7,), (), "AES-256-GCM", 100, 200, {"forged": 3})
         self.storage = StorageStatus("/var/lib/ordercast", free=0.5)
         self.clients = ClientsStatus(sessions=2, groups=3)
 
@@ -77,6 +78,9 @@ class FakeNode:
 
     def clients_status(self) -> ClientsStatus:
         return self.clients
+
+    def sealing_status(self) -> SealingStatus:
+        return self.sealing
 
     def storage_status(self) -> StorageStatus:
         return self.storage

@@ -44,7 +44,7 @@ def expected() -> list[tuple[str, str]]:
     for key in TABLES["clients"]:
         default = clients.get(key.name)
         rows.append((f"clients.{key.name}", f"`{default}`" if default else shown(getattr(ClientsConfig(), key.field))))
-    rows.append(("state.folder", "none"))
+    rows += [("security.key", "none"), ("security.insecure", "`false`"), ("state.folder", "none")]
     usual = NodeConfig()
     rows += [("inbox.size_max", shown(usual.inbox_size_max)), ("inbox.stall", shown(duration_text(usual.stall_ns)))]
     follows = {"token_port": "`network.port + 1`", "data_port": "`network.port`", "status_port": "`status.port`"}

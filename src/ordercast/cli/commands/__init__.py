@@ -12,8 +12,8 @@ from ordercast.cli.declare import Declared
 HERE = "ordercast.cli.commands"
 CHAPTERS = {
     "A cluster": (
-        *("demo", "up", "daemon", "status", "cluster", "reload", "config", "networks", "topology", "sites", "graph"),
-        "engines",
+        *("demo", "up", "daemon", "status", "cluster", "reload", "key", "config", "networks", "topology", "sites"),
+        *("graph", "engines"),
     ),
     "Its clients": ("chat", "send", "listen", "groups", "clients", "archive"),
     "Simulations and verdicts": ("sim", "swarm", "check", "verify", "trace", "report", "campaign"),

@@ -68,6 +68,7 @@ def sim(
     replication: Annotated[
         str, Option(metavar="STYLE", help="With --redundant: active, passive or active-passive.")
     ] = "active",
+    sealed: Annotated[bool, Option("--sealed", help="With --hostile: as swarm --sealed does.")] = False,
     redundant: Annotated[int, Option(metavar="N", help="So many networks; faults name them net0, net1, …")] = 1,
     campaign: Annotated[
         Path | None, Option(metavar="FILE", help="Take all options from a cell of this campaign, see --cell.")
@@ -109,6 +110,7 @@ def sim(
         groups=groups,
         replicated=replicated,
         networks=networks,
+        sealed=sealed,
         replication=replication,
         redundant=redundant,
         campaign=campaign,

@@ -23,6 +23,7 @@ def swarm(
     networks: Annotated[
         bool, Option("--networks", help="With several networks, used in every style, that fail in every way.")
     ] = False,
+    sealed: Annotated[bool, Option("--sealed", help="With sealed packets, an adversary, and changes of keys.")] = False,
     processes: Annotated[int | None, Option(metavar="N", help="Worker processes (default: all cores).")] = None,
     trace: Annotated[Path | None, Option(metavar="DIR", help="Write the traces of failing seeds here.")] = None,
     strict_coverage: Annotated[
@@ -44,6 +45,7 @@ def swarm(
         groups=groups,
         replicated=replicated,
         networks=networks,
+        sealed=sealed,
         processes=processes,
         trace=trace,
         strict_coverage=strict_coverage,

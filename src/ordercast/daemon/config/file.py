@@ -38,6 +38,7 @@ from ordercast.daemon.config.node import (
     ClientsConfig,
     NodeConfig,
     Peer,
+    SecurityConfig,
     StatusConfig,
     TraceConfig,
 )
@@ -155,6 +156,7 @@ def read_cluster(path: Path) -> ClusterFile:
         trace=_trace(values["trace"], path.parent),
         status=StatusConfig(**{"port": STATUS_PORT, **values["status"]}),
         clients=_clients(values["clients"], path.parent),
+        security=_security(values["security"], path.parent, problems),
         state_folder=_below(path.parent, values["state"].get("folder")),
         **values["inbox"],
     )
@@ -256,6 +258,13 @@ def _trace(values: dict[str, Any], folder: Path) -> TraceConfig:
     """Paths are relative to the file that names them."""
     trace = TraceConfig(**values)
     return replace(trace, folder=folder / trace.folder)
+
+
+def _security(values: dict[str, Any], folder: Path, problems: list[str]) -> SecurityConfig:
+    security = SecurityConfig(**values)
+    if security.key is not None and security.insecure:
+        problems.append("security: packets are sealed with a key, or insecure is true: leave out one of the two")
+    return replace(security, key=_below(folder, security.key))
 
 
 def _clients(values: dict[str, Any], folder: Path) -> ClientsConfig:

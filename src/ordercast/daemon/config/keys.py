@@ -269,6 +269,7 @@ CLIENTS = (
     Key("memberships_max", "memberships_max", partial(read_integer, low=1)),
     Key("hold", "hold_ns", read_duration),
 )
+SECURITY = (Key("key", "key", read_folder), Key("insecure", "insecure", read_flag))
 STATE = (Key("folder", "folder", read_folder),)
 INBOX = (Key("size_max", "inbox_size_max", read_size), Key("stall", "stall_ns", read_duration))
 NODE = (
@@ -304,6 +305,7 @@ TABLES = {
     "trace": TRACE,
     "status": STATUS,
     "clients": CLIENTS,
+    "security": SECURITY,
     "state": STATE,
     "inbox": INBOX,
 }

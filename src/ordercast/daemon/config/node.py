@@ -166,6 +166,12 @@ class ClientsConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class SecurityConfig:
+    key: Path | None = None  # the file with the keys of the cluster; None: packets are clear
+    insecure: bool = False  # clear packets are meant
+
+
+@dataclass(frozen=True, slots=True)
 class NodeConfig:
     name: str = ""  # empty: n1, n2, …
     node: NodeId | None = None  # None: the first that is free on this machine
@@ -182,6 +188,7 @@ class NodeConfig:
     state_folder: Path | None = None  # stable storage; None: nothing is kept, and every start is a new process
     nodes_version: int = 1  # of the list of peers
     source: Path | None = None  # the file that says all this; read again by a reload
+    security: SecurityConfig = field(default_factory=SecurityConfig)  # whether packets are sealed, and with what
     engine: str = DEFAULT  # which engine orders messages: the same at all nodes
     rings: tuple[RingDomain, ...] = ()  # several rings, or sites; none: one ring, on `network` and `more_networks`
     adaptive: AdaptiveConfig = field(default_factory=AdaptiveConfig)  # for the engine of this name

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ordercast.daemon.status.parts import ClientsStatus, Refusal, Status
+from ordercast.daemon.status.parts import ClientsStatus, Refusal, SealingStatus, Status
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.model.quantities import size_text
 from ordercast.session.counters import ClientRefusal
@@ -51,6 +51,7 @@ def _warnings(status: Status) -> Iterator[str]:
     yield from _clients(status.clients)
     yield from _time(status)
     yield from _storage(status)
+    yield from _sealing(status.sealing)
     if status.trace.error:
         yield f"the trace is not written: {status.trace.error}"
 
@@ -103,6 +104,16 @@ def _storage(status: Status) -> Iterator[str]:
         )
     if storage.free is not None and storage.free < FREE_MIN:
         yield f"the file system of the state folder {storage.folder} has {storage.free:.1%} free: make room"
+
+
+def _sealing(sealing: SealingStatus) -> Iterator[str]:
+    if sealing.is_insecure:
+        yield "packets are not sealed (insecure = true): whoever reaches the network can read them, and send"
+    if sealing.awaited:
+        yield (
+            f"key {sealing.next} is used once {', '.join(sealing.awaited)} accept it: copy the key file there, and run "
+            "`ordercast key reload`"
+        )
 
 
 def _clients(clients: ClientsStatus) -> Iterator[str]:

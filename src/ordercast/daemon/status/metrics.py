@@ -345,6 +345,22 @@ METRICS = (
     ),
     Metric("tree_reconciled_total", "Times that all trees ended at once", _tree(lambda s: s.reconciled)),
     Metric("tree_refused_total", "Cargoes that came to their entry too late", _tree(lambda s: s.refused)),
+    Metric("sealed", "1 while packets go out sealed", lambda s: s.sealing.used != 0),
+    Metric("insecure", "1 when clear packets are meant: insecure = true", lambda s: s.sealing.is_insecure),
+    Metric("sealed_packets_total", "Packets that were sealed", lambda s: s.sealing.packets_sealed),
+    Metric("opened_packets_total", "Sealed packets that were opened", lambda s: s.sealing.packets_opened),
+    Metric(
+        "seal_refused_packets_total",
+        "Packets refused for want of a seal that counts, by `why`",
+        _by("why", lambda s: s.sealing.refused),
+    ),
+    Metric(
+        "key_accepted",
+        "1 for each key that is accepted, by `key`; 0 is clear",
+        lambda s: [({"key": str(key)}, 1) for key in s.sealing.accepted],
+    ),
+    Metric("key_used", "Number of the key that is used; 0: packets are clear", lambda s: s.sealing.used),
+    Metric("key_awaited_nodes", "Nodes that do not yet accept the key that is next", lambda s: len(s.sealing.awaited)),
     Metric("segmentation", "1 when a system call carries many packets", lambda s: s.sockets.segmentation),
 )
 PREFIX = "ordercast_"

@@ -219,6 +219,22 @@ class StorageStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class SealingStatus:
+    """Whether packets are sealed, with what, and what was refused for want of a seal."""
+
+    is_sealed: bool = False  # there is a key file
+    is_insecure: bool = False  # clear packets are meant
+    used: int = 0  # number of the key; 0: packets go out in the clear
+    next: int = 0  # the one that will be used once all accept it
+    accepted: tuple[int, ...] = ()
+    awaited: tuple[str, ...] = ()  # nodes that have not said that they accept it
+    cipher: str = ""
+    packets_sealed: int = 0
+    packets_opened: int = 0
+    refused: dict[str, int] = field(default_factory=dict)  # packets by reason
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     at: datetime
     uptime_ns: int
@@ -241,6 +257,7 @@ class Status:
     networks: tuple[NetworkStatus, ...] = ()  # where there are several
     nodes: NodesStatus | None = None  # None where the cluster has no node list
     storage: StorageStatus = StorageStatus()
+    sealing: SealingStatus = SealingStatus()
     warnings: tuple[str, ...] = ()  # what a person should look at, one sentence each
 
     def document(self) -> dict[str, Any]:

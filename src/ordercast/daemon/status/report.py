@@ -28,6 +28,7 @@ from ordercast.daemon.status.parts import (
     Pauses,
     Rates,
     Refusal,
+    SealingStatus,
     SocketsStatus,
     Status,
     StorageStatus,
@@ -116,6 +117,7 @@ class ObservedNode(Protocol):
     def trace_error(self) -> str | None: ...
     def clients_status(self) -> ClientsStatus: ...
     def storage_status(self) -> StorageStatus: ...
+    def sealing_status(self) -> SealingStatus: ...
     def now(self) -> Instant: ...
     def name_of(self, process: ProcessId) -> str: ...
 
@@ -184,6 +186,7 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
         ),
         trace=_trace(node),
         storage=node.storage_status(),
+        sealing=node.sealing_status(),
         refused=refusals(counters),
         occurred=dict(sorted(counters.occurred.items())),
         moves=dict(sorted(counters.moves.items())),

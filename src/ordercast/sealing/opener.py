@@ -1,0 +1,338 @@
+"""The opening half: reads of sealed packets become reads of clear ones, or are refused and counted.
+
+Checks go from cheap to dear: magic and key, life, network, counter, and then the cipher. Runs of packets that are alike
+are opened by C code; a run in which one packet is refused is taken apart, so that no packet depends on another. Nothing
+that was not opened is kept, or moves a window.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from functools import lru_cache
+from itertools import repeat
+from operator import lt
+from typing import Final
+
+from ordercast.model.effects import Burst
+from ordercast.model.errors import WireError
+from ordercast.model.ids import NOBODY, Attachment, Instant, ProcessId
+from ordercast.model.inputs import Lane, Packet
+from ordercast.sealing.cipher import SALT_SIZE, Cipher
+from ordercast.sealing.keys import KeyRing
+from ordercast.sealing.lives import HeardLife, Lives, Place
+from ordercast.sealing.packet import (
+    BEGINNING,
+    KEY_AT,
+    LIFE,
+    NETWORKS_AT,
+    NONCE,
+    NONCE_LAYOUT,
+    PRESENCE_BIT,
+    PRESENCE_MIN,
+    SEALED_AT,
+    SMALLEST,
+    Presence,
+    authenticated,
+    decode_presence,
+)
+from ordercast.wire.head import CLEAR, HEAD, HEAD_SIZE, OPENING
+
+COPIES_KEPT: Final = 32  # reads that were opened, for copies of them that come on other networks
+RUN_MAX: Final = 256  # packets that are opened by one call
+ROW_AT: Final = 15  # the last byte of the counter
+_RAMP: Final = bytes(range(256)) * 2
+_CONSTANT: Final = range(4, ROW_AT)  # the other bytes of the nonce, where counters are in a row
+
+
+class SealRefusal(Enum):
+    """Why a packet was refused. Append only."""
+
+    CLEAR = "in the clear"
+    KEY = "unknown key"
+    LIFE = "unknown life"
+    ABSENT = "not yet present"
+    OLD = "old"
+    FORGED = "forged"
+    NETWORK = "wrong network"
+    STRANGE = "not of Ordercast"
+
+
+Clusters = Callable[[Attachment, Lane], bytes]  # the id in the packets of a lane of an attachment
+Told = Callable[[HeardLife, Presence, int, Packet], None]  # somebody said who it is
+
+
+class Opener:
+    def __init__(
+        self, cipher: Cipher, keys: KeyRing, clusters: Clusters, lives: Lives, generation_bits: int, told: Told
+    ) -> None:
+        self._forged = cipher.forged
+        self.keys = keys
+        self._clusters = clusters
+        self._lives = lives
+        self._bits = generation_bits
+        self._told = told
+        self.me: ProcessId = NOBODY
+        self.mine = b""  # my life
+        self.opened = 0
+        self.copies = 0
+        self.echoes = 0
+        self.refused: Counter[SealRefusal] = Counter()
+        self.unknown_key = 0  # the last one
+        self._copies: dict[
+            tuple[bytes, Lane, Attachment], tuple[bytes, bytes, int]
+        ] = {}  # read, what was in it, its size
+
+    def opened_reads(self, packets: Sequence[Packet], now: Instant) -> list[Packet]:
+        """Return what is for the engine, in order."""
+        up: list[Packet] = []
+        for packet in packets:
+            data, size = packet.data, packet.segment_size
+            if type(data) is not bytes:
+                data = bytes(data)
+            if len(data) <= size:
+                self._single(packet, data, up, now)
+            elif not self._run(packet, data, up, now):
+                for at in range(0, len(data), size):
+                    self._single(packet, data[at : at + size], up, now)
+        return up
+
+    def _refuse(self, why: SealRefusal, count: int = 1) -> None:
+        self.refused[why] += count
+
+    # One packet
+
+    def _single(self, packet: Packet, data: bytes, up: list[Packet], now: Instant) -> None:
+        if data[:KEY_AT] != BEGINNING or len(data) < SMALLEST:
+            self._refuse(SealRefusal.STRANGE)
+            return
+        number = data[KEY_AT]
+        secret = self.keys.secrets.get(number)
+        if secret is None:
+            if number == CLEAR and self.keys.accepts_clear:
+                up.append(packet if len(data) == len(packet.data) else packet._replace(data=data))
+            elif number == CLEAR:
+                self._refuse(SealRefusal.CLEAR)
+            else:
+                self.unknown_key = number
+                self._refuse(SealRefusal.KEY)
+            return
+        length, _, upper, lower = NONCE_LAYOUT.unpack_from(data, 4)
+        if length != len(data):
+            self._refuse(SealRefusal.STRANGE)
+        elif not is_sent_on(data[NETWORKS_AT], packet.network):
+            self._refuse(SealRefusal.NETWORK)
+        elif upper & PRESENCE_BIT:
+            self._presence(packet, data, secret, (upper ^ PRESENCE_BIT) << 32 | lower)
+        else:
+            self._sealed(packet, data, secret, upper << 32 | lower, up, now)
+
+    def _sealed(self, packet: Packet, data: bytes, secret: bytes, counter: int, up: list[Packet], now: Instant) -> None:
+        life = self._present(data)
+        if life is None:
+            return
+        window = life.window(_place(packet))
+        if not window.is_new(counter):
+            self._refuse(SealRefusal.OLD)
+            return
+        copy = self._copies.get((data[NONCE], packet.lane, packet.attachment))
+        if copy is not None and is_copy(copy[0], data):
+            self.copies += 1
+            clear, size = copy[1], copy[2]
+        else:
+            cluster = self._clusters(packet.attachment, packet.lane)
+            tag = life.key(data[KEY_AT], secret, cluster, counter >> self._bits)
+            try:
+                body = tag.decrypt(data[NONCE], data[SEALED_AT:], self._authenticated(packet, data))
+            except self._forged:
+                self._refuse(SealRefusal.FORGED)
+                return
+            life.prove(data[KEY_AT], cluster, counter >> self._bits, tag)
+            size = HEAD_SIZE + len(body)
+            clear = HEAD.pack(OPENING, size, cluster, life.process) + body
+            self.opened += 1
+            self._keep(packet, data, clear, size)
+        window.take(counter)
+        life.heard_at = now
+        up.append(Packet(clear, size, packet.lane, packet.attachment, packet.network))
+
+    def _present(self, data: bytes) -> HeardLife | None:
+        """Return who sealed it, if that life counts."""
+        name = data[LIFE]
+        life = self._lives.get(name)
+        if life is not None and life.is_present:
+            return life
+        if name == self.mine:
+            self.echoes += 1
+        else:
+            self._refuse(SealRefusal.LIFE if life is None else SealRefusal.ABSENT)
+        return None
+
+    def _presence(self, packet: Packet, data: bytes, secret: bytes, counter: int) -> None:
+        salt = data[SEALED_AT : SEALED_AT + SALT_SIZE]
+        if len(data) < PRESENCE_MIN or not salt.startswith(data[LIFE]):
+            self._refuse(SealRefusal.STRANGE)
+            return
+        life = self._lives.candidate(salt)
+        if life is None:
+            self._refuse(SealRefusal.LIFE)
+            return
+        window = life.window(_place(packet))
+        if not window.is_new(counter):
+            self._refuse(SealRefusal.OLD)
+            return
+        cluster = self._clusters(packet.attachment, packet.lane)
+        tag = life.key(data[KEY_AT], secret, cluster, counter >> self._bits)
+        clear = authenticated(data[: KEY_AT + 1], data[NETWORKS_AT], packet.lane)
+        try:
+            presence = decode_presence(tag.decrypt(data[NONCE], data[SEALED_AT + SALT_SIZE :], clear))
+        except (self._forged, WireError):
+            self._refuse(SealRefusal.FORGED)
+            return
+        life.prove(data[KEY_AT], cluster, counter >> self._bits, tag)
+        window.take(counter)
+        self.opened += 1
+        self._told(life, presence, counter, packet)
+
+    def _authenticated(self, packet: Packet, data: bytes) -> bytes:
+        target = self.me if packet.lane is Lane.TOKEN else NOBODY
+        return authenticated(data[: KEY_AT + 1], data[NETWORKS_AT], packet.lane, target)
+
+    # Many
+
+    def _run(self, packet: Packet, data: bytes, up: list[Packet], now: Instant) -> bool:
+        """Open a read of packets that are alike; False when they are not, or one is refused."""
+        size = packet.segment_size
+        secret = self.keys.secrets.get(data[KEY_AT])
+        if secret is None or size < SMALLEST or data[:KEY_AT] != BEGINNING:
+            if data[: KEY_AT + 1] == OPENING and self.keys.accepts_clear and _are_alike(data, size):
+                up.append(packet)
+                return True
+            return False
+        full, rest = divmod(len(data), size)
+        if full > RUN_MAX or not _are_alike(data, size) or not is_sent_on(data[NETWORKS_AT], packet.network):
+            return False
+        pieces = _layout(size, full).unpack_from(data)
+        nonces, bodies = pieces[::2], pieces[1::2]
+        if rest:
+            if rest < SMALLEST:
+                return False
+            nonces, bodies = (*nonces, data[full * size :][NONCE]), (*bodies, data[full * size + SEALED_AT :])
+        numbered = _numbers(data, size, nonces, full, rest)
+        if numbered is None:
+            return False
+        count = len(nonces)
+        upper, lowers = numbered
+        counter, last = upper << 32 | lowers[0], upper << 32 | lowers[-1]
+        generation = counter >> self._bits
+        life = self._lives.get(data[LIFE])
+        if life is None or not life.is_present or last >> self._bits != generation:
+            return False
+        window = life.window(_place(packet))
+        if counter <= window.highest:
+            return False
+        copy = self._copies.get((nonces[0], packet.lane, packet.attachment))
+        if copy is not None and is_copy(copy[0], data):
+            self.copies += count
+            clear, clear_size = copy[1], copy[2]
+        else:
+            opened = self._opened(packet, data, life, secret, nonces, bodies, generation)
+            if opened is None:
+                return False
+            clear, clear_size = opened
+            self.opened += count
+            self._keep(packet, data, clear, clear_size)
+        if last - counter < count:
+            window.take(counter, count)
+        else:  # with gaps
+            for lower in lowers:
+                window.take(upper << 32 | lower)
+        life.heard_at = now
+        up.append(Packet(clear, clear_size, packet.lane, packet.attachment, packet.network))
+        return True
+
+    def _opened(
+        self,
+        packet: Packet,
+        data: bytes,
+        life: HeardLife,
+        secret: bytes,
+        nonces: tuple[bytes, ...],
+        bodies: tuple[bytes, ...],
+        generation: int,
+    ) -> Burst | None:
+        cluster = self._clusters(packet.attachment, packet.lane)
+        tag = life.key(data[KEY_AT], secret, cluster, generation)
+        try:
+            clear = list(map(tag.decrypt, nonces, bodies, repeat(self._authenticated(packet, data))))
+        except self._forged:
+            return None
+        life.prove(data[KEY_AT], cluster, generation, tag)
+        size = HEAD_SIZE + len(clear[0])
+        head = HEAD.pack(OPENING, size, cluster, life.process)
+        if len(clear[-1]) == len(clear[0]):
+            return head + head.join(clear), size
+        last = clear.pop()
+        return b"".join(
+            (head, head.join(clear), HEAD.pack(OPENING, HEAD_SIZE + len(last), cluster, life.process), last)
+        ), size
+
+    def _keep(self, packet: Packet, data: bytes, clear: bytes, size: int) -> None:
+        """A copy that comes on another network, on the same lane, need not be opened."""
+        if data[NETWORKS_AT] & data[NETWORKS_AT] - 1:  # it was sent on several
+            if len(self._copies) >= COPIES_KEPT:
+                del self._copies[next(iter(self._copies))]
+            self._copies[data[NONCE], packet.lane, packet.attachment] = data, clear, size
+
+
+def is_sent_on(networks: int, network: int) -> bool:
+    return bool(networks >> network & 1)
+
+
+def is_copy(one: bytes, other: bytes) -> bool:
+    """Whether two reads are the same: no byte is left out, for the tag of the other is not looked at."""
+    return one == other
+
+
+def _place(packet: Packet) -> Place:
+    return packet.attachment, packet.lane, packet.network
+
+
+def _are_alike(data: bytes, size: int) -> bool:
+    """Whether all packets of a read begin alike, and were sent on the same networks."""
+    for at in (0, 1, 2, KEY_AT, NETWORKS_AT):
+        column = data[at::size]
+        if column.count(column[:1]) != len(column):
+            return False
+    return True
+
+
+def _numbers(
+    data: bytes, size: int, nonces: tuple[bytes, ...], full: int, rest: int
+) -> tuple[int, Sequence[int]] | None:
+    """Return the counters of a read, upper half and lower halves; None when they do not rise, or are not of one life.
+    Mostly they are in a row: then a few columns of bytes are compared, all packets at a time."""
+    length, life, upper, first = NONCE_LAYOUT.unpack_from(data, 4)
+    if upper & PRESENCE_BIT or length != size:
+        return None
+    if rest and nonces[-1] != NONCE_LAYOUT.pack(rest, life, upper, (first + full) & 0xFFFFFFFF):
+        return None
+    is_row = data[ROW_AT::size][:full] == _RAMP[first & 0xFF : (first & 0xFF) + full]
+    if is_row and all(column.count(column[:1]) == full for at in _CONSTANT if (column := data[at::size][:full])):
+        return upper, range(first, first + len(nonces))
+    lengths, lives, uppers, lowers = zip(*NONCE_LAYOUT.iter_unpack(b"".join(nonces)), strict=True)
+    is_one = lengths.count(size) == full and lives.count(life) == len(nonces) == uppers.count(upper)
+    return (upper, lowers) if is_one and all(map(lt, lowers, lowers[1:])) else None
+
+
+@lru_cache(maxsize=256)
+def _layout(size: int, count: int) -> struct.Struct:
+    """Nonce and sealed bytes of each of so many packets."""
+    return struct.Struct(f"4x12s1x{size - SEALED_AT}s" * count)
+
+
+def counts_of(refused: Mapping[SealRefusal, int]) -> dict[str, int]:
+    """Refusals by reason, all of them, for people and machines."""
+    return {why.value: refused.get(why, 0) for why in SealRefusal}

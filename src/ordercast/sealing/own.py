@@ -1,0 +1,144 @@
+"""The sealing half: one life of one process, its salt and its counter.
+
+The counter begins at 1, rises with every packet that is sealed, on any lane and under any key, and is never set back.
+So no nonce comes twice, whatever clocks, incarnations and disks do. After a fork the child seals nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, repeat
+from typing import Final
+
+from ordercast.model.effects import Burst
+from ordercast.model.errors import Error
+from ordercast.model.ids import NOBODY, ProcessId
+from ordercast.model.inputs import Lane
+from ordercast.sealing.cipher import SALT_SIZE, Cipher, Tag, life_secret
+from ordercast.sealing.packet import (
+    COUNTER_MAX,
+    GROWTH,
+    LIFE_SIZE,
+    NONCE_LAYOUT,
+    PRESENCE_BIT,
+    PRESENCE_MIN,
+    authenticated,
+    bits_of,
+    opening_of,
+)
+from ordercast.wire.cuts import cut
+from ordercast.wire.head import HEAD_SIZE
+
+GENERATION_BITS: Final = 24  # a new key for so many packets: 2 to the power of it
+KEYS_KEPT: Final = 64
+
+
+class SealingEnded(Error):
+    """This process may not seal: it is a fork of the one that may, or its numbers are used up."""
+
+
+class OwnLife:
+    def __init__(self, cipher: Cipher, salt: bytes, generation_bits: int = GENERATION_BITS) -> None:
+        if len(salt) != SALT_SIZE:
+            raise ValueError(f"a salt has {SALT_SIZE} bytes, not {len(salt)}")
+        self._cipher = cipher
+        self._bits = generation_bits
+        self._keys: dict[tuple[int, bytes, int], Tag] = {}
+        self._is_ended = False
+        self.counter = 0  # of the last packet
+        self._settle(salt)
+
+    def _settle(self, salt: bytes) -> None:
+        self.salt, self.id = salt, salt[:LIFE_SIZE]
+        self._number = int.from_bytes(self.id, "big")
+        self._keys.clear()
+
+    def renew(self, salt: bytes) -> None:
+        """Begin another life: somebody else is heard with this one's number. The counter goes on."""
+        self._settle(salt)
+
+    def end(self) -> None:
+        """Nothing is sealed any more."""
+        self._is_ended = True
+
+    @property
+    def generation(self) -> int:
+        return self.counter >> self._bits
+
+    def sealed(
+        self,
+        key: tuple[int, bytes],
+        cluster: bytes,
+        burst: Burst,
+        networks: tuple[int, ...],
+        lane: Lane,
+        target: ProcessId = NOBODY,
+    ) -> Burst:
+        """Return packets of an engine as they go out. `key`: number and secret."""
+        data, size = burst
+        full, rest = divmod(len(data), size)
+        bits = bits_of(networks)
+        pieces: list[bytes] = []
+        at = 0
+        while full:
+            room = (1 << self._bits) - ((self.counter + 1) & ((1 << self._bits) - 1))
+            count = min(full, room)  # of one generation
+            bodies = cut(data, at, (size,) * count, HEAD_SIZE)
+            pieces += self._seal(key, cluster, bodies, size + GROWTH, bits, lane, target)
+            at += count * size
+            full -= count
+        if rest:
+            pieces += self._seal(key, cluster, (data[at + HEAD_SIZE :],), rest + GROWTH, bits, lane, target)
+        return b"".join(pieces), size + GROWTH
+
+    def _seal(
+        self,
+        key: tuple[int, bytes],
+        cluster: bytes,
+        bodies: Sequence[bytes],
+        length: int,
+        bits: int,
+        lane: Lane,
+        target: ProcessId,
+    ) -> chain[bytes]:
+        """Equally long packets of one generation; what is done for each of them is done by C code."""
+        first = self._take(len(bodies))
+        upper, lower = first >> 32, first & 0xFFFFFFFF
+        opening = opening_of(key[0])
+        numbers = range(lower, lower + len(bodies))
+        nonces = list(map(NONCE_LAYOUT.pack, repeat(length), repeat(self._number), repeat(upper), numbers))
+        clear = authenticated(opening, bits, lane, target)
+        tag = self._key(key, cluster, first)
+        sealed = map(tag.encrypt, nonces, bodies, repeat(clear))
+        return chain.from_iterable(zip(repeat(opening), nonces, repeat(bytes((bits,))), sealed, strict=False))
+
+    def presence(
+        self, key: tuple[int, bytes], cluster: bytes, body: bytes, networks: tuple[int, ...], lane: Lane
+    ) -> bytes:
+        """Return a packet that whoever has the key can open, without having heard of this life before."""
+        counter = self._take(1)
+        opening, bits = opening_of(key[0]), bits_of(networks)
+        nonce = NONCE_LAYOUT.pack(
+            PRESENCE_MIN + len(body), self._number, counter >> 32 | PRESENCE_BIT, counter & 0xFFFFFFFF
+        )
+        sealed = self._key(key, cluster, counter).encrypt(nonce, body, authenticated(opening, bits, lane))
+        return b"".join((opening, nonce, bytes((bits,)), self.salt, sealed))
+
+    def _take(self, count: int) -> int:
+        """Return the first of so many numbers that nobody has had."""
+        first = self.counter + 1
+        if self._is_ended or first + count > COUNTER_MAX:
+            raise SealingEnded("this process does not seal: it is a fork, or has used up its numbers")
+        self.counter += count
+        return first
+
+    def _key(self, key: tuple[int, bytes], cluster: bytes, counter: int) -> Tag:
+        number, secret = key
+        generation = counter >> self._bits
+        found = self._keys.get((number, cluster, generation))
+        if found is None:
+            if len(self._keys) >= KEYS_KEPT:
+                self._keys.clear()
+            found = self._cipher.keyed(life_secret(secret, self.salt, cluster, generation))
+            self._keys[number, cluster, generation] = found
+        return found

@@ -1,0 +1,175 @@
+"""Sealed nodes on real sockets, and somebody beside them who has no key: reads, repeats, forges, joins."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import struct
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ordercast import Node, UsageError
+from ordercast.daemon.config.node import GROUP, LOOPBACK, SecurityConfig, local_peer
+from ordercast.daemon.key_file import from_clear, new_key_file, read_key_file, with_new_key, without_key, write_key_file
+from ordercast.model.ids import NodeId
+from ordercast.model.inputs import Lane
+from ordercast.order.ring.config import RingConfig
+from ordercast.sealing.opener import SealRefusal
+from ordercast.sealing.own import SealingEnded
+from ordercast.wire.head import cluster_id_from
+from ordercast.wire.header import MessageKind
+from tests.live.stage import entered, joined, live, local, messages_until, quick_ring
+from tests.ports import own_ports
+
+
+def _key(folder: Path, name: str = "key") -> SecurityConfig:
+    new_key_file(folder / name)
+    return SecurityConfig(key=folder / name)
+
+
+def _views(node: Node) -> int:
+    return len(node.host.counters.views)
+
+
+class Stranger:
+    """Somebody on the network without a key: hears all that is multicast, and can send anything to anybody."""
+
+    def __init__(self) -> None:
+        self.port = own_ports()
+        self.ear = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.ear.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.ear.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        self.ear.bind((GROUP, self.port))
+        member = socket.inet_aton(GROUP) + socket.inet_aton(LOOPBACK)
+        self.ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+        self.ear.setblocking(False)
+        self.mouth = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.mouth.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(LOOPBACK))
+        self.mouth.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
+
+    def __enter__(self) -> Stranger:
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        self.ear.close()
+        self.mouth.close()
+
+    def heard(self) -> list[bytes]:
+        packets: list[bytes] = []
+        while True:
+            try:
+                packets.append(self.ear.recv(65536))
+            except BlockingIOError:
+                return packets
+
+    def tell_all(self, packet: bytes) -> None:
+        self.mouth.sendto(packet, (GROUP, self.port))
+
+    def tell(self, node: int, packet: bytes) -> None:
+        self.mouth.sendto(packet, (LOOPBACK, local_peer(NodeId(node), self.port).token_port))
+
+
+async def _together(stack: AsyncExitStack, ring: RingConfig, security: SecurityConfig) -> list[Node]:
+    nodes = await entered(stack, ring, "n1", "n2", "n3", security=security)
+    await joined(nodes, "orders")
+    return nodes
+
+
+async def _says(speaker: Node, listeners: list[Node], text: bytes) -> None:
+    await speaker.send("orders", text)
+    for listener in listeners:
+        assert [message.data for message in await messages_until(listener, text)][-1] == text
+
+
+@live
+async def test_nobody_reads_what_is_sealed_and_nothing_repeated_or_forged_counts(tmp_path: Path) -> None:
+    ring = quick_ring()
+    with Stranger() as stranger:
+        async with AsyncExitStack() as stack:
+            nodes = await _together(stack, ring, _key(tmp_path))
+            await _says(nodes[0], nodes, b"a secret that nobody hears")
+            heard = stranger.heard()
+            cluster = cluster_id_from(ring.cluster)
+            assert heard and not any(b"a secret" in packet or cluster in packet for packet in heard)
+            before = [_views(node) for node in nodes]
+            for packet in heard:  # again, with a bit changed, with another key, cut short, to everybody and to each
+                changed = bytearray(packet)
+                changed[-1] ^= 1
+                for forged in (packet, bytes(changed), packet[:3] + b"\x00" + packet[4:], packet[:30], packet[:17]):
+                    stranger.tell_all(forged)
+                    for node in (1, 2, 3):
+                        stranger.tell(node, forged)
+            leave = struct.pack(">2sBBH8sQB", b"oC", 3, 0, 39, cluster, nodes[1].host.process, MessageKind.LEAVE)
+            stranger.tell_all(leave + bytes(16))
+            await _says(nodes[1], nodes, b"after the attack")
+            assert [_views(node) for node in nodes] == before
+            refused = [node.host.sealing.opener.refused for node in nodes if node.host.sealing is not None]
+            for why in (SealRefusal.OLD, SealRefusal.FORGED, SealRefusal.CLEAR, SealRefusal.STRANGE):
+                assert sum(each[why] for each in refused) > 0, why
+
+
+@live
+async def test_who_has_another_key_or_none_stays_outside(tmp_path: Path) -> None:
+    ring = quick_ring()
+    async with AsyncExitStack() as stack:
+        nodes = await _together(stack, ring, _key(tmp_path))
+        for security in (_key(tmp_path, "other"), SecurityConfig(insecure=True)):
+            outside = await stack.enter_async_context(Node(local(ring, security=security), name="outside"))
+            before = [dict(node.host.sealing.opener.refused) for node in nodes if node.host.sealing is not None]
+            while before == [dict(node.host.sealing.opener.refused) for node in nodes if node.host.sealing is not None]:
+                await _says(nodes[0], nodes, os.urandom(8))
+            assert outside.host.members == (outside.host.process,)
+            assert outside.host.process not in nodes[0].host.members
+
+
+@live
+async def test_keys_change_under_load_and_nobody_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    write_key_file(path, from_clear())
+    async with AsyncExitStack() as stack:
+        nodes = await _together(stack, quick_ring(), SecurityConfig(key=path))
+        before, sent = [_views(node) for node in nodes], 0
+        for _ in range(3):
+            wanted = read_key_file(path).ring.wanted
+            for node in nodes:
+                node.host.rekey(read_key_file(path).ring)
+            while any(node.host.sealing is None or node.host.sealing.keys.used != wanted for node in nodes):
+                await _says(nodes[sent % 3], nodes, b"%d" % sent)
+                sent += 1
+            ring = read_key_file(path).ring
+            retired = without_key(replace(read_key_file(path), ring=ring.using(wanted)))
+            for node in nodes:
+                node.host.rekey(retired.ring)
+            await _says(nodes[sent % 3], nodes, b"%d" % sent)
+            sent += 1
+            write_key_file(path, with_new_key(retired))
+        assert [_views(node) for node in nodes] == before
+
+
+@live
+async def test_a_fork_does_not_seal(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        node = await stack.enter_async_context(Node(local(quick_ring(), security=_key(tmp_path)), name="n1"))
+        sealing = node.host.sealing
+        assert sealing is not None
+        child = os.fork()
+        if child == 0:
+            try:
+                sealing.own.presence((1, bytes(32)), bytes(8), b"", (0,), Lane.DATA)
+            except SealingEnded:
+                os._exit(7)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode((await asyncio.to_thread(os.waitpid, child, 0))[1]) == 7
+
+
+@live
+async def test_a_key_file_that_others_can_read_is_refused_with_the_command_that_mends_it(tmp_path: Path) -> None:
+    security = _key(tmp_path)
+    assert security.key is not None
+    security.key.chmod(0o640)
+    with pytest.raises(UsageError, match="chmod 600"):
+        await Node(local(quick_ring(), security=security)).start()

@@ -1,0 +1,144 @@
+"""Sealed runs: every promise holds with an adversary on the network; and parts of the seal are needed: without them
+some run goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from ordercast.model.inputs import Lane
+from ordercast.sealing.keys import KeyRing
+from ordercast.sealing.layer import Sealing
+from ordercast.sealing.opener import Opener
+from ordercast.sealing.own import OwnLife
+from ordercast.sealing.window import Window
+from ordercast.sim.run import Result, simulate
+from ordercast.sim.sealed.cipher import PlainTag
+from ordercast.sim.sealed.keeper import Keeper
+from ordercast.sim.swarm import SwarmKind, options_of
+from ordercast.wire.head import OPENING
+
+from .catches import first_catch
+
+RUNS = 500
+
+
+def _run(seed: int, engine: str = "ring") -> Result:
+    return simulate(options_of(seed, SwarmKind.SEALED, engine), seed, verbose=False)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_attacked_runs_are_valid(seed: int) -> None:
+    result = _run(seed)
+    assert result.is_valid, result.verdict.sentence
+
+
+@pytest.mark.parametrize("engine", ["adaptive"])
+def test_attacked_runs_of_other_engines_are_valid(engine: str) -> None:
+    for seed in (1, 2):
+        result = _run(seed, engine)
+        assert result.is_valid, f"seed {seed}: {result.verdict.sentence}"
+
+
+def test_a_sealed_run_depends_on_its_seed_alone() -> None:
+    assert _run(2).digest == _run(2).digest != _run(3).digest
+
+
+# Planted faults
+
+
+@dataclass(frozen=True)
+class PlantedFault:
+    name: str
+    plant: Callable[[pytest.MonkeyPatch], None]
+
+
+def _counter_wraps(patch: pytest.MonkeyPatch) -> None:
+    true = OwnLife._take
+
+    def take(self: OwnLife, count: int) -> int:
+        if self.counter + count >= 1 << 8:
+            self.counter = 0
+        return true(self, count)
+
+    patch.setattr(OwnLife, "_take", take)
+
+
+def _salt_of_the_host(patch: pytest.MonkeyPatch) -> None:
+    """As a clock that is set back would bring it."""
+    true = Keeper.sealed
+
+    def sealed(self: Keeper, assembly: Any, node: Any, lives: int) -> Sealing:
+        patch.setattr(Keeper, "_salt", lambda self: bytes((node,)) * 16)
+        return true(self, assembly, node, lives)
+
+    patch.setattr(Keeper, "sealed", sealed)
+
+
+def _moved_before_opening(patch: pytest.MonkeyPatch) -> None:
+    true = Window.is_new
+
+    def is_new(self: Window, counter: int) -> bool:
+        found = true(self, counter)
+        self.highest = max(self.highest, counter)
+        return found
+
+    patch.setattr(Window, "is_new", is_new)
+
+
+def _tokens_unseen(patch: pytest.MonkeyPatch) -> None:
+    true = PlainTag.decrypt
+
+    def decrypt(self: PlainTag, nonce: bytes, data: bytes, clear: bytes | None, /) -> bytes:
+        is_token = clear is not None and clear[5] == Lane.TOKEN
+        return data[:-16] if is_token else true(self, nonce, data, clear)
+
+    patch.setattr(PlainTag, "decrypt", decrypt)
+
+
+def _clear_counts(patch: pytest.MonkeyPatch) -> None:
+    true = Opener._single
+
+    def single(self: Opener, packet: Any, data: bytes, up: list[Any], now: Any) -> None:
+        if data[:4] == OPENING:
+            up.append(packet._replace(data=data))
+        else:
+            true(self, packet, data, up, now)
+
+    patch.setattr(Opener, "_single", single)
+
+
+def _old_keys_stay(patch: pytest.MonkeyPatch) -> None:
+    true = Sealing._take
+
+    def take(self: Sealing, keys: KeyRing) -> None:
+        kept = {key.id: key for key in (*self.keys.keys, *keys.keys)}
+        true(self, replace(keys, keys=tuple(kept.values())[-8:]))
+
+    patch.setattr(Sealing, "_take", take)
+
+
+PLANTED = (
+    PlantedFault("counter reset at a generation", _counter_wraps),
+    PlantedFault("salt of the host", _salt_of_the_host),
+    PlantedFault("window moved before opening", _moved_before_opening),
+    PlantedFault("tag of tokens not looked at", _tokens_unseen),
+    PlantedFault("clear accepted", _clear_counts),
+    PlantedFault("retired key accepted", _old_keys_stay),
+)
+
+
+@pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
+def test_every_planted_fault_of_the_seal_is_caught(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault.plant(monkeypatch)
+
+    def is_caught(seed: int) -> bool:
+        try:
+            return not _run(seed).is_valid
+        except AssertionError:
+            return True  # an invariant has caught it
+
+    assert first_catch("sealed", fault.name, range(RUNS), is_caught) is not None

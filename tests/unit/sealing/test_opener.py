@@ -1,0 +1,177 @@
+"""What is opened, what is refused and why; one packet at a time and in runs."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ordercast.daemon.sealed import AesGcm
+from ordercast.model.inputs import Lane
+from ordercast.sealing.cipher import Cipher
+from ordercast.sealing.opener import SealRefusal
+from ordercast.sealing.own import SealingEnded
+from ordercast.sealing.packet import GROWTH, KEY_AT, NETWORKS_AT
+from ordercast.sim.sealed.cipher import PlainCipher
+from ordercast.wire.head import SEAL_ROOM, with_head
+from tests.unit.sealing.stage import CLUSTER, KEY, MINE, OTHER_KEY, RECEIVER, SENDER, Ends, ring_of
+
+BODIES = tuple(bytes((number,)) * 50 for number in range(5))
+each_cipher = pytest.mark.parametrize("cipher", [PlainCipher(), AesGcm()], ids=["plain", "aes"])
+
+
+def _clear(*bodies: bytes) -> list[bytes]:
+    return [with_head(CLUSTER, SENDER, body) for body in bodies]
+
+
+@each_cipher
+def test_what_was_sealed_is_opened_with_its_head(cipher: Cipher) -> None:
+    ends = Ends(cipher).greeted()
+    for bodies in (BODIES[:1], BODIES, (*BODIES, b"a shorter end")):
+        sealed, size = ends.sealed(*bodies)
+        assert size == len(_clear(bodies[0])[0]) + GROWTH and GROWTH == SEAL_ROOM
+        assert ends.open(sealed, size) == _clear(*bodies)
+    assert not ends.opener.refused
+
+
+@each_cipher
+def test_every_changed_bit_is_refused_and_hurts_no_other_packet(cipher: Cipher) -> None:
+    ends = Ends(cipher).greeted()
+    sealed, size = ends.sealed(*BODIES[:3])
+    for at in range(size, 2 * size):  # the second packet
+        forged = bytearray(sealed)
+        forged[at] ^= 1 << at % 8
+        fresh = Ends(cipher)
+        fresh.sealer = ends.sealer
+        fresh.greeted()
+        again, _ = fresh.sealed(*BODIES[:3])
+        forged = bytearray(again)
+        forged[at] ^= 1 << at % 8
+        assert fresh.open(bytes(forged), size) == _clear(BODIES[0], BODIES[2]), at
+        assert sum(fresh.opener.refused.values()) == 1
+
+
+def test_what_came_once_does_not_count_again_alone_or_in_a_run() -> None:
+    ends = Ends().greeted()
+    sealed, size = ends.sealed(*BODIES)
+    assert ends.open(sealed[size : 2 * size]) == _clear(BODIES[1])
+    assert ends.open(sealed, size) == _clear(BODIES[0], *BODIES[2:])
+    assert ends.open(sealed, size) == []
+    assert ends.opener.refused == {SealRefusal.OLD: 6}
+
+
+def test_a_run_with_gaps_is_opened_and_the_gaps_are_still_new() -> None:
+    ends = Ends().greeted()
+    sealed, size = ends.sealed(*BODIES)
+    assert ends.open(sealed[:size] + sealed[2 * size : 4 * size], size) == _clear(BODIES[0], *BODIES[2:4])
+    assert ends.open(sealed[size : 2 * size]) == _clear(BODIES[1])
+
+
+def test_a_life_that_does_not_name_mine_is_heard_and_nothing_of_it_counts() -> None:
+    ends = Ends()
+    early, _ = ends.sealed(BODIES[0])
+    assert ends.open(early) == []
+    ends.open(ends.presence(b"else"))
+    waiting, _ = ends.sealed(BODIES[1])
+    assert ends.open(waiting) == []
+    assert ends.opener.refused == {SealRefusal.LIFE: 1, SealRefusal.ABSENT: 1} and len(ends.heard) == 1
+    ends.open(ends.presence(MINE))
+    assert ends.open(early) == ends.open(waiting) == []  # sealed before it knew of me
+    assert ends.open(ends.sealed(BODIES[2])[0]) == _clear(BODIES[2])
+
+
+def test_a_forgotten_life_comes_back_and_its_recordings_do_not() -> None:
+    ends = Ends()
+    naming = ends.presence(MINE)
+    ends.open(naming)
+    sealed, _ = ends.sealed(BODIES[0])
+    ends.open(sealed)
+    assert len(ends.lives.forget(2000)) == 1  # type: ignore[arg-type]
+    assert ends.open(naming) == ends.open(sealed) == [] and not len(ends.lives)
+    assert ends.opener.refused == {SealRefusal.OLD: 1, SealRefusal.LIFE: 1}
+    ends.greeted()
+    assert ends.open(ends.sealed(BODIES[1])[0]) == _clear(BODIES[1])
+
+
+def test_each_reason_to_refuse() -> None:
+    ends = Ends().greeted()
+    sealed, _ = ends.sealed(BODIES[0])
+    assert ends.open(b"anything") == ends.open(sealed[:10]) == ends.open(sealed + b"more") == []
+    assert ends.open(_clear(BODIES[0])[0]) == []
+    assert ends.open(ends.sealed(BODIES[0], key=OTHER_KEY)[0]) == []
+    assert ends.open(sealed, network=1) == []
+    assert ends.open(sealed, lane=Lane.TOKEN) == []
+    refused = SealRefusal.STRANGE, SealRefusal.CLEAR, SealRefusal.KEY, SealRefusal.NETWORK, SealRefusal.FORGED
+    assert [ends.opener.refused[why] for why in refused] == [3, 1, 1, 1, 1]
+    assert ends.opener.unknown_key == OTHER_KEY.id
+    assert ends.open(sealed) == _clear(BODIES[0])
+
+
+def test_a_token_is_for_one_process() -> None:
+    ends = Ends().greeted()
+    theirs, _ = ends.sealed(BODIES[0], lane=Lane.TOKEN, target=SENDER)
+    mine, _ = ends.sealed(BODIES[0], lane=Lane.TOKEN, target=RECEIVER)
+    assert ends.open(theirs, lane=Lane.TOKEN) == []
+    assert ends.open(mine, lane=Lane.TOKEN) == _clear(BODIES[0])
+
+
+def test_a_copy_on_another_network_is_compared_as_a_whole_and_not_opened() -> None:
+    ends = Ends().greeted()
+    sealed, size = ends.sealed(*BODIES, networks=(0, 1))
+    assert ends.open(sealed, size) == ends.open(sealed, size, network=1) == _clear(*BODIES)
+    assert ends.opener.copies == len(BODIES)
+    again, _ = ends.sealed(*BODIES, networks=(0, 1))
+    assert ends.open(again, size) == _clear(*BODIES)
+    assert ends.open(again[:-1] + b"?", size, network=1) == _clear(*BODIES[:-1])
+    assert ends.open(again, size, lane=Lane.TOKEN, network=1) == []
+
+
+def test_clear_packets_pass_while_they_are_accepted() -> None:
+    ends = Ends(keys=ring_of(KEY, accepts_clear=True)).greeted()
+    clear = _clear(*BODIES)
+    assert ends.open(b"".join(clear), len(clear[0])) == clear
+    assert ends.open(clear[0]) == clear[:1]
+
+
+@pytest.mark.parametrize("bits", [2, 3, 24])
+def test_generations_change_within_a_burst(bits: int) -> None:
+    used: set[bytes] = set()
+    secrets: set[bytes] = set()
+
+    def note(secret: bytes, nonce: bytes) -> None:
+        assert nonce not in used
+        used.add(nonce)
+        secrets.add(secret)
+
+    ends = Ends(PlainCipher(note), bits).greeted()
+    for _ in range(4):
+        sealed, size = ends.sealed(*BODIES)
+        assert ends.open(sealed, size) == _clear(*BODIES)
+    assert len(secrets) == ends.sealer.generation + 1 and len(used) == 21
+
+
+def test_a_life_that_is_renewed_goes_on_counting_and_one_that_ended_does_not_seal() -> None:
+    ends = Ends()
+    ends.sealed(*BODIES)
+    ends.sealer.renew(os.urandom(16))
+    ends.sealed(*BODIES)
+    assert ends.sealer.counter == 10
+    ends.sealer.end()
+    with pytest.raises(SealingEnded):
+        ends.sealed(*BODIES)
+
+
+@each_cipher
+def test_no_bytes_do_anything_but_be_refused(cipher: Cipher) -> None:
+    """Noise, and sealed packets with noise in them, single and in runs."""
+    ends = Ends(cipher).greeted()
+    genuine, _ = ends.sealed(*BODIES)
+    genuine += ends.presence(MINE)
+    noise = bytearray(os.urandom(1 << 14))
+    for at in range(0, len(noise) - 400, 7):
+        forged = bytearray(genuine[at % 300 :] + noise[at : at + at % 90])
+        for place in noise[at : at + 3]:
+            forged[place % len(forged)] ^= place
+        forged[KEY_AT] = KEY.id
+        forged[NETWORKS_AT] |= 1
+        assert all(packet in _clear(*BODIES) for packet in ends.open(bytes(forged), 1 + at % 120))
