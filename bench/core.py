@@ -65,7 +65,7 @@ class Cluster:
         self.size = size
         self.now = Instant(0)
         self.rings = [RingNode(NodeId(node), config) for node in range(nodes)]
-        self.members: Sequence[RingNode] | Sequence[Sealing] = sealed(self.rings) if is_sealed else self.rings
+        self.members: list[RingNode | Sealing] = [*(sealed(self.rings) if is_sealed else self.rings)]
         self.tokens: deque[tuple[int, bytes]] = deque()
         self.delivered = [0] * nodes
         self.packets = 0
