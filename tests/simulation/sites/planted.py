@@ -18,7 +18,7 @@ from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.promises import AnyPromise, Promise
 from ordercast.order.layered import InnerRing
 from ordercast.order.outbox import lots_from
-from ordercast.order.sites import attempt, order, routes, speaker, spreading, stream
+from ordercast.order.sites import attempt, order, plan, routes, speaker, spreading, stream
 from ordercast.order.sites.attempt import WideAttempt
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.frames import (
@@ -31,6 +31,7 @@ from ordercast.order.sites.frames import (
     UpdateFrame,
     VectorFrame,
 )
+from ordercast.order.sites.interest import InterestTable, Wishes
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.plan import States, WidePlan, plan_of
@@ -40,7 +41,7 @@ from ordercast.order.sites.spreading import Spreading
 from ordercast.order.sites.stream import UnitStream
 from ordercast.order.sites.tape import Tape, Where
 from ordercast.order.sites.units import DeliveryClass, Unit
-from ordercast.order.sites.views import WideProposal
+from ordercast.order.sites.views import WideProposal, WideView
 from ordercast.order.stamped.lanes import lowest
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import options_of
@@ -184,7 +185,7 @@ def _planned(patch: pytest.MonkeyPatch, change: Callable[[WidePlan, StateFrame],
 
 def _own_signal(patch: pytest.MonkeyPatch) -> None:
     """The transitional view lies where each daemon happened to be."""
-    _planned(patch, lambda plan, mine: replace(plan, signal=(*mine.place, 0)))
+    _planned(patch, lambda made, mine: replace(made, signal=(*mine.place, 0)))
 
 
 def _no_line(patch: pytest.MonkeyPatch) -> None:
@@ -195,7 +196,7 @@ def _no_line(patch: pytest.MonkeyPatch) -> None:
 
 def _no_commits(patch: pytest.MonkeyPatch) -> None:
     """Only the messages of those who come along are owed beyond the line."""
-    _planned(patch, lambda plan, mine: replace(plan, commits=frozenset(plan.companions)))
+    _planned(patch, lambda made, mine: replace(made, commits=frozenset(made.companions)))
 
 
 def _kept_commits(patch: pytest.MonkeyPatch) -> None:
@@ -289,6 +290,35 @@ def _stale_behind(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Tape, "_take_update", take_update)
 
 
+def _no_orphans(patch: pytest.MonkeyPatch) -> None:
+    """Whoever lacks what only hollow copies are left of comes along."""
+
+    def companions(view: object, states: States) -> tuple[ProcessId, ...]:
+        return tuple(sorted(process for process, state in states.items() if state.view == view))
+
+    patch.setattr(plan, "_companions", companions)
+
+
+def _hasty_join(patch: pytest.MonkeyPatch) -> None:
+    """A join does not wait until everybody knows what is wanted."""
+
+    def is_known(self: Wishes, digest: int, stable: int) -> bool:
+        return True
+
+    patch.setattr(Wishes, "_is_known", is_known)
+
+
+def _unlearnt(patch: pytest.MonkeyPatch) -> None:
+    """A view begins with nobody wanting anything."""
+    right = InterestTable.__init__
+
+    def init(self: InterestTable, view: WideView) -> None:
+        right(self, view)
+        self._everything = 0
+
+    patch.setattr(InterestTable, "__init__", init)
+
+
 # Hostile runs seldom show these; a rule does.
 SELDOM = (
     PlantedFault("ties by arrival", _ties, ANY_ORDER),
@@ -301,6 +331,9 @@ SELDOM = (
     PlantedFault("delivery after begin", _no_hold, ANY_ORDER),
     PlantedFault("routes without vectors", _no_vector, ANY_ORDER),
     PlantedFault("behind out of order", _stale_behind, ANY_ORDER),
+    PlantedFault("no orphans", _no_orphans, ANY_ORDER),
+    PlantedFault("join before its wish is known", _hasty_join, ANY_ORDER),
+    PlantedFault("view begins without interests", _unlearnt, ANY_ORDER),
 )
 
 FAULTS = (

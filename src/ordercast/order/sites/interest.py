@@ -42,7 +42,7 @@ def digests_of(destinations: tuple[str, ...]) -> Digests:
     return digests if len(digests) <= DESTINATIONS_MAX else ()
 
 
-class Wants(NamedTuple):
+class WantsTold(NamedTuple):
     """What a daemon wants from now on, and no longer."""
 
     gained: Digests
@@ -50,16 +50,16 @@ class Wants(NamedTuple):
     is_complete: bool  # with this the daemon has told all that it wants; before, it wants everything
 
 
-def wants_body(wants: Wants) -> UnitBody:
+def wants_body(wants: WantsTold) -> UnitBody:
     """Return the body of a unit that tells this."""
     gained, lost = map(packed, wants[:2])
     return UnitBody((), (bytes((wants.is_complete,)), gained, lost), kind=BodyKind.INTEREST)
 
 
-def wants_of(body: UnitBody) -> Wants:
+def wants_of(body: UnitBody) -> WantsTold:
     """Return what a body tells; its decoder has found it sound."""
     (flag,), gained, lost = body.payloads
-    return Wants(unpacked(gained), unpacked(lost), bool(flag))
+    return WantsTold(unpacked(gained), unpacked(lost), bool(flag))
 
 
 def packed(digests: Digests) -> bytes:
@@ -84,7 +84,7 @@ class InterestTable:
         self._wanting: dict[int, Counter[int]] = {}  # by digest: how many daemons of a rank want it
         self._needs: dict[Digests, int] = {}
 
-    def take(self, process: ProcessId, wants: Wants) -> None:
+    def take(self, process: ProcessId, wants: WantsTold) -> None:
         """Hear a daemon, in the order of its stream."""
         self._needs.clear()
         told, rank = self._told.setdefault(process, set()), self._rank_of[process]
@@ -215,4 +215,4 @@ def _bodies(gained: list[int], lost: list[int], *, is_list: bool = False) -> Ite
     for at, chunk in enumerate(chunks):
         more = tuple(digest for digest, is_wanted in chunk if is_wanted)
         less = tuple(digest for digest, is_wanted in chunk if not is_wanted)
-        yield wants_body(Wants(more, less, is_list and at == len(chunks) - 1))
+        yield wants_body(WantsTold(more, less, is_list and at == len(chunks) - 1))

@@ -14,7 +14,7 @@ from ordercast.order.sites.order import PassedUnit, WideOrder
 from ordercast.order.sites.plan import WidePlan
 from ordercast.order.sites.views import RANK_SLOTS, SEQ_STEP, TRANSITIONAL
 
-Members = tuple[ProcessId, ...]
+ViewMembers = tuple[ProcessId, ...]
 
 
 class Passage:
@@ -33,7 +33,7 @@ class Passage:
                 self._effects.append(Deliver(self._last, order.view.id, made, ordered=not passed.is_early))
                 parcels = []
 
-    def begin(self, id: ConfigurationId, members: Members, companions: Members, reason: ChangeReason) -> None:
+    def begin(self, id: ConfigurationId, members: ViewMembers, companions: ViewMembers, reason: ChangeReason) -> None:
         """Install a regular configuration behind the last one."""
         kind, position = ConfigurationKind.REGULAR, Position(id, 0, 0)
         self._effects.append(Install(Configuration(kind, id, members, self._last, companions, reason, position)))
@@ -62,7 +62,7 @@ class Passage:
         self.deliver(order)
         return rest
 
-    def _turn(self, seq: int, members: Members, reason: ChangeReason, position: Position) -> None:
+    def _turn(self, seq: int, members: ViewMembers, reason: ChangeReason, position: Position) -> None:
         """Install a transitional configuration."""
         id, kind = ConfigurationId(seq, members[0]), ConfigurationKind.TRANSITIONAL
         self._effects.append(Install(Configuration(kind, id, members, self._last, members, reason, position)))

@@ -37,7 +37,7 @@ from ordercast.order.sites.stuck import StuckSites
 from ordercast.order.sites.tape import Tape
 from ordercast.order.sites.topology import Records
 from ordercast.order.sites.units import Unit
-from ordercast.order.sites.update import Owing, Pressure
+from ordercast.order.sites.update import Owing, SitePressure
 from ordercast.order.sites.views import EVERYBODY, Fragment, WideProposal
 from ordercast.order.sites.window import QueueReport
 
@@ -76,8 +76,8 @@ class Speaker:
         return self._neighbours
 
     @property
-    def _pressure(self) -> Pressure:
-        return Pressure(bool(self._tape.behind_here), self._queue.told_ms)
+    def _pressure(self) -> SitePressure:
+        return SitePressure(bool(self._tape.behind_here), self._queue.told_ms)
 
     @property
     def is_quiet(self) -> bool:

@@ -20,7 +20,7 @@ from ordercast.order.sites.units import Unit
 NEVER = Instant((1 << 63) - 1)
 
 
-class Pressure(NamedTuple):
+class SitePressure(NamedTuple):
     """What makes everybody send less."""
 
     is_behind: bool  # an application of the site cannot take more
@@ -33,7 +33,7 @@ class Owing:
         self._lazy_max = min(config.lazy_bytes, config.window // daemons // 2)  # or one daemon waits with a full window
         self._told_line = line
         self._told_aru = line
-        self._told = Pressure(False, 0)
+        self._told = SitePressure(False, 0)
         self._said_at: Instant | None = None
         self._asking = 0  # the highest stamp of an ordered unit of another site
         self._lazily_asking = 0  # of any other unit of another site
@@ -56,7 +56,7 @@ class Owing:
         if is_foreign:
             self._asking = max(self._asking, unit.stamp)
 
-    def due(self, line: int, aru: int, pressure: Pressure, now: Instant) -> Instant:
+    def due(self, line: int, aru: int, pressure: SitePressure, now: Instant) -> Instant:
         """Return when to speak; NEVER: nothing is owed."""
         is_urgent = (self._asking >= self._told_line and line > self._told_line) or pressure != self._told
         is_urgent = is_urgent or (bool(self._urgent) and self._urgent[0] < aru)
@@ -73,7 +73,7 @@ class Owing:
     def _soon(self, now: Instant) -> Instant:
         return now if self._said_at is None else max(now, Instant(self._said_at + self._config.delta_ns))
 
-    def said(self, line: int, aru: int, pressure: Pressure | None, now: Instant | None) -> None:
+    def said(self, line: int, aru: int, pressure: SitePressure | None, now: Instant | None) -> None:
         """Know what was said: in an update, at this moment, or with a unit."""
         self._told_line, self._told_aru = max(self._told_line, line), max(self._told_aru, aru)
         if now is not None:

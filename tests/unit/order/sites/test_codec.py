@@ -30,7 +30,7 @@ from ordercast.order.sites.frames import (
     WideFrame,
 )
 from ordercast.order.sites.hello import Greeting, HelloKind, decode_greeting, encode_greeting
-from ordercast.order.sites.interest import Wants, wants_body
+from ordercast.order.sites.interest import WantsTold, wants_body
 from ordercast.order.sites.units import SessionRun, UnitBody, decode_body, encode_body
 from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal
 from ordercast.wire.head import HEAD_SIZE
@@ -43,7 +43,7 @@ NEAR, FAR = Fragment(ConfigurationId(4, P), 0, (P, Q)), Fragment(ConfigurationId
 PROPOSAL = WideProposal(ATTEMPT, (NEAR, FAR), (SiteEdge(0, 1, 20, 30, (5, 6)),), 17)
 FRAMES: tuple[WideFrame, ...] = (
     DataEntry(VIEW, (), BODY),
-    DataEntry(VIEW, (7, 9), wants_body(Wants((3, 5), (4,), True))),
+    DataEntry(VIEW, (7, 9), wants_body(WantsTold((3, 5), (4,), True))),
     UnitFrame(VIEW, 1, 2, 300, 200, 100, 3, BODY),
     UnitFrame(VIEW, 1, 2, 300, 200, 100, 1, BODY.hollow()),
     UpdateFrame(VIEW, 1, 300, 400, 200, True),

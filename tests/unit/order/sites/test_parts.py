@@ -18,12 +18,12 @@ from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.routes import children, reaches, tree_of, used_edges
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.units import SessionRun, Unit, UnitBody
-from ordercast.order.sites.update import NEVER, Owing, Pressure
+from ordercast.order.sites.update import NEVER, Owing, SitePressure
 from ordercast.order.sites.views import SiteEdge
 
 A, B = ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1)
 T0 = Instant(0)
-CALM = Pressure(False, 0)
+CALM = SitePressure(False, 0)
 
 
 def test_trees_are_shortest_paths_by_directed_costs_with_ties_by_hops_and_rank() -> None:
