@@ -48,6 +48,7 @@ from ordercast.cli.terminal import write_json
 ROOT = Path(__file__).resolve().parent.parent
 QUEUE_MS = 100  # of bottlenecks
 TCP_PORT = 9_000
+LINE = "10mbit"  # of links that are compared with TCP: losses tell nothing of the line, as in the paper
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ def beside() -> Iterator[LiveRow]:
     for protocol in ("udp", "tcp"):
         with (
             wide_area(2, Link(delay_ms=52)) as hosts,
-            daemons(hosts, [(1, 2)], protocol=protocol, echo=2) as sites,
+            daemons(hosts, [(1, 2)], rate=LINE, protocol=protocol, echo=2) as sites,
         ):
             hosts.disturb(Link(delay_ms=52, loss=0.05), segment=2)
             order = {"do": "ask", "count": 750, "size": 1024, "gap_s": 0.04, "patience_s": 5.0}
@@ -203,7 +204,7 @@ def chain() -> Iterator[LiveRow]:
     took: dict[str, list[float]] = {}
     links = list(pairwise(range(1, 7)))
     for name, protocol, loss, rate in (("quiet", "udp", 0.02, 5), ("udp", "udp", 0.02, 49), ("tcp", "tcp", 0.02, 49)):
-        with wide_area(6, Link(delay_ms=10)) as hosts, daemons(hosts, links, protocol=protocol) as sites:
+        with wide_area(6, Link(delay_ms=10)) as hosts, daemons(hosts, links, rate=LINE, protocol=protocol) as sites:
             hosts.disturb(Link(delay_ms=10, loss=loss), segment=6)
             sites.ask(hosts[0], do="load", service="RELIABLE", size=1024, seconds=12.0, rate=rate)
             time.sleep(2.0)
