@@ -136,6 +136,15 @@ def test_of_two_updates_the_later_one_says_who_is_behind() -> None:
     assert not tape.behind
 
 
+def test_a_hollow_unit_that_is_needed_here_is_lacking() -> None:
+    tape = alone()
+    tape._order = WideOrder(VIEW, A)
+    for needs, line in ((0b101, 0), (0b100, 51)):
+        hollow = UnitFrame(VIEW.digest, 1, 1, 50, 0, 0, needs, BODY.hollow())
+        tape.take(encode(hollow), B, 1, 60, Where.REGULAR)
+        assert tape.order.streams[1].line == line
+
+
 def test_nothing_is_delivered_after_begin() -> None:
     order = WideOrder(VIEW, A)
     order.take(unit(1, 50, 0, 1))
