@@ -46,7 +46,7 @@ def views_of(result: Result) -> list[tuple[tuple[int, ...], ChangeReason]]:
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [
-        *((SwarmKind.PLAIN, seed) for seed in (1, 5)),
+        *((SwarmKind.PLAIN, seed) for seed in (1, 5, 11, 14)),
         (SwarmKind.GROUPS, 2),
         (SwarmKind.REPLICATED, 3),
     ],

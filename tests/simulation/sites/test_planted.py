@@ -25,6 +25,7 @@ RULES: dict[str, Callable[[], None]] = {
     "ties by arrival": order.test_ties_go_by_rank,
     "no line": order.test_a_silent_tail_is_a_hole,
     "lines frozen": tape.test_lines_move_in_the_transitional_configuration_up_to_its_first_gap,
+    "lines beyond a gap": tape.test_lines_move_in_the_transitional_configuration_up_to_its_first_gap,
     "no commits": tape.test_commits_are_kept_of_those_who_do_not_come_along,
     "commits not reset": tape.test_commits_end_with_an_installation,
     "another attempt counted": tape.test_a_state_counts_for_its_own_attempt_alone,

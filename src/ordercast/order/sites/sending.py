@@ -90,11 +90,14 @@ class Sending:
 
     def collect(self, tape: Tape, brought: Iterable[tuple[int, bytes]], where: Where, now: Instant) -> list[Effect]:
         """Gather what has to go on the ring: what links have brought and control first, then messages as far as they
-        may be under way. Return the answer to wishes that are known to everybody by now."""
+        may be under way. Return the answer to wishes that are known to everybody by now.
+
+        Control lies above all stamps that were read: those of a former ring may be higher than those of the ring that
+        follows it, and a view begins above the clocks that its STATEs tell."""
         self._window.look(max(tape.queues.values(), default=0) * MILLISECOND, now)
         for stamp, entry in brought:
             self.feed.add([entry], stamp)
-        self.feed.add(tape.entries)
+        self.feed.add(tape.entries, tape.clock)
         tape.entries = []
         if self.is_behind != self._said_behind:
             self._said_behind = self.is_behind

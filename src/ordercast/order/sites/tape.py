@@ -233,6 +233,8 @@ class Tape:
             return
         originator = self.view.members[frame.place]
         unit = Unit(frame.rank, frame.stamp, frame.previous, originator, frame.body, frame.needs)
+        if unit.is_hollow and unit.needs >> self.rank & 1:
+            return  # it came for a fragment that is in one ring with this one since: whole in the recovery
         is_new = self.order.take(unit)
         if is_new:
             self.heard.append(unit)

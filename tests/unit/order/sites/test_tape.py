@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import cast
 
 import pytest
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, Instant, ProcessId
 from ordercast.model.service import Service
+from ordercast.order.layered import InnerRing
 from ordercast.order.links.link import Link, Tags
+from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites import spreading
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
@@ -26,6 +30,7 @@ from ordercast.order.sites.interest import Wishes
 from ordercast.order.sites.neighbours import Neighbour, Neighbours
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox
+from ordercast.order.sites.sending import Sending
 from ordercast.order.sites.spreading import Spreading
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
@@ -101,12 +106,43 @@ def test_a_state_counts_for_its_own_attempt_alone() -> None:
     assert tape.attempt is not None and not tape.attempt.states and not tape.attempt.ready
 
 
+class Roomy:
+    """A ring that takes everything."""
+
+    def room(self) -> int:
+        return 1 << 20
+
+
+def test_a_state_lies_above_its_clock_on_a_ring_that_begins_lower() -> None:
+    sending = Sending(cast(InnerRing, Roomy()), RingConfig(), SitesConfig())
+    tape = alone()
+    tape.take(encode(DataEntry(tape.view.digest, (), BODY)), B, 1, 300, Where.BEYOND)
+    tape.ring_changed(FRAGMENTS[0], ChangeReason.TOKEN_LOST)
+    tape.take(encode(ProposeFrame(proposal(8))), A, 1, 200, Where.REGULAR)
+    sending.collect(tape, (), Where.REGULAR, T0)
+    stamp, batch = sending.feed.batch()
+    spread = decode(batch.payloads[0])
+    assert isinstance(spread, SpreadFrame)
+    state = decode(spread.frame)
+    assert isinstance(state, StateFrame)
+    assert stamp == state.clock == 300
+
+
 def test_of_two_updates_the_later_one_says_who_is_behind() -> None:
     tape = alone()
     tape._order = WideOrder(VIEW, A)
     for line, is_behind in ((50, False), (40, True)):
         tape.take(encode(UpdateFrame(VIEW.digest, 1, 0, line, 0, is_behind)), A, line, line, Where.REGULAR)
     assert not tape.behind
+
+
+def test_a_hollow_unit_that_is_needed_here_is_lacking() -> None:
+    tape = alone()
+    tape._order = WideOrder(VIEW, A)
+    for needs, line in ((0b101, 0), (0b100, 51)):
+        hollow = UnitFrame(VIEW.digest, 1, 1, 50, 0, 0, needs, BODY.hollow())
+        tape.take(encode(hollow), B, 1, 60, Where.REGULAR)
+        assert tape.order.streams[1].line == line
 
 
 def test_nothing_is_delivered_after_begin() -> None:
