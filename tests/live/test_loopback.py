@@ -23,7 +23,7 @@ from ordercast.api.raw import RawMessage as Message
 from ordercast.api.raw import RawNode as Node
 from ordercast.checker import Checkers, Outcome
 from ordercast.daemon import slots
-from ordercast.daemon.config.node import Peer, TraceConfig, TraceLevel
+from ordercast.daemon.config.node import Peer, SecurityConfig, TraceConfig, TraceLevel
 from ordercast.daemon.host import GroupHost
 from ordercast.daemon.storage import FolderStorage
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
@@ -178,7 +178,8 @@ def test_a_port_that_is_taken() -> None:
 
 def test_an_address_that_is_not_ours() -> None:
     async def work() -> None:
-        config = local(quick_ring(), node=NodeId(1), peers=(Peer(NodeId(1), "n1", "192.0.2.1"),))
+        peers = (Peer(NodeId(1), "n1", "192.0.2.1"),)
+        config = local(quick_ring(), node=NodeId(1), peers=peers, security=SecurityConfig(insecure=True))
         await refused(config, r"192\.0\.2\.1 is not an address of this host")
 
     run(work())

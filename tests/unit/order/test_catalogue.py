@@ -29,8 +29,10 @@ from ordercast.sim.run import engine_of
 from ordercast.sim.swarm import expected_rows, options_of
 from ordercast.wire.head import cluster_id_from
 
-# Alarms that are not an engine's: of the daemon, its storage and its networks.
+# Alarms that are not an engine's: of the daemon, its storage, its networks and their seal.
 OF_OTHERS = {
+    AlarmKind.KEY_CHANGED,
+    AlarmKind.PACKETS_REFUSED,
     AlarmKind.RECORDING_ENDED,
     AlarmKind.SMALL_BUFFER,
     AlarmKind.TWIN_NAMES,
