@@ -434,7 +434,7 @@ PLANTED = (
     PlantedFault("given up, strangers' joins are done", _strangers_heeded, frozenset({AGREEMENT})),
     PlantedFault("an interruption is forgotten", _interruption_forgotten, frozenset({REACH, SIGNALS})),
     PlantedFault("a signal is forgotten", _signal_forgotten, frozenset({SIGNALS})),
-    PlantedFault("a gathering given up signals again", _signal_repeated, frozenset({SIGNALS}), aimed=True),
+    PlantedFault("a gathering given up signals again", _signal_repeated, frozenset({SIGNALS}), 40, aimed=True),
     PlantedFault("a joiner has companions", _joiner_has_companions, frozenset({SETS})),
     PlantedFault("those out of reach come along at a join", _lost_ones_come_along, frozenset({REACH})),
     PlantedFault("a joiner out of reach is not lost", _lost_joiner_is_here, frozenset({REACH})),
