@@ -1,7 +1,8 @@
 """A board on which several write, with the whole history for those who come late. A structure of one's own.
 
-    python examples/board.py --name alice --daemon n1 --founders alice@n1,bob@n2
+    python examples/board.py --name alice --daemon n1 --founders alice@n1,bob@n2 --founding
 
+It begins when both founders have come; who comes again leaves out `--founding`.
 Lines from the keyboard go onto the board; everybody sees all lines in the same order. `LastMajority` lets the board go
 on with whoever is left, as long as more than half of the last ones stayed together.
 """
