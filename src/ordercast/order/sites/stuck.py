@@ -3,7 +3,7 @@
 A site whose links answer may still say nothing that the order waits for: its ring stands, or turns in vain. While
 others wait for its promise, or for its acknowledgement, and what they wait for does not move, its time runs; when it is
 over the site is *stuck*, and left out of the view: one ring must not stop all. An acknowledgement is waited for by
-whoever holds a unit, delivered or not; only where every promise lies above the unit, since without one nobody can give it.
+whoever holds a unit, delivered or not, where every promise lies above the unit: without one nobody can give it.
 """
 
 from __future__ import annotations
