@@ -76,6 +76,10 @@ class Spreading:
         self._asked.clear()
         self._kept_max = KEPT_MAX
 
+    def kept_of(self, source: int) -> list[int]:
+        """Return the stamps of units of a stream that are kept, for whoever looks on."""
+        return [stamp for rank, stamp in self._kept if rank == source]
+
     # Frames of the view
 
     def is_copy(self, frame: UnitFrame | UpdateFrame, data: bytes) -> bool:
