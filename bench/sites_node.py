@@ -22,6 +22,7 @@ from rig.worker import Task
 from bench.live_node import tell
 from ordercast.api.raw import RawNode
 from ordercast.daemon.config.node import LinkProtocol, NodeConfig, SiteLink
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.service import Service
 
@@ -40,11 +41,14 @@ class SiteNode:
         self.delivered: Counter[int] = Counter()  # bytes, by the node that sent them
         self.answers: set[asyncio.Task[None]] = set()
         self.views = 0
+        self.reasons: list[str] = []  # of the views
 
     async def listen(self) -> None:
         async for batch in self.node.batches():
             if not isinstance(batch, Deliver):
-                self.views += batch.kind.value == "regular"
+                if batch.kind is ConfigurationKind.REGULAR:
+                    self.views += 1
+                    self.reasons.append(f"{len(batch.members)}: {batch.reason.name.lower()}")
                 continue
             now = time.monotonic_ns()
             for _, _, _, _, payloads, *_ in batch.parcels:
@@ -96,7 +100,9 @@ class SiteNode:
         return {
             "at": time.monotonic(),
             "members": len(self.node.members),
+            "ring": len(self.node.engine.ring_configuration.members),
             "views": self.views,
+            "reasons": self.reasons,
             "delivered": dict(self.delivered),
             "took_ms": took,
             "packets": 0 if wide is None else wide.link.counters.packets_sent,
