@@ -130,6 +130,7 @@ class SitesPromise(Enum):
     and named only when it is broken."""
 
     LINES = "sites: everything below the line of a stream is here"
+    GAP = "sites: when a ring ends lines move up to the first gap, and not beyond"
     PAST = "sites: what is passed in order no other stream can still bring something before"
     UPDATES = "sites: of the updates of a site the last one counts"
     NEEDS = "sites: a unit is for every site whose wants are not known"

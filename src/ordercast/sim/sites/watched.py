@@ -12,6 +12,7 @@ from ordercast.order.sites.frames import StateFrame, UpdateFrame
 from ordercast.order.sites.interest import Wishes
 from ordercast.order.sites.node import SitesNode
 from ordercast.order.sites.outbox import WideOutbox
+from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.tape import Tape, Where
 
@@ -36,7 +37,10 @@ class WatchedTape(Tape):
         self._newest: dict[int, UpdateFrame] = {}  # of the view, by rank
 
     def take(self, data: bytes, originator: ProcessId, seq: int, stamp: int, where: Where) -> None:
+        before = None if where is Where.REGULAR or not self.is_begun else [one.line for one in self.order.streams]
         super().take(data, originator, seq, stamp, where)
+        if before is not None and self.state == REGULAR:
+            self._witness.ended(self, before, stamp, where)
         self._witness.read(self)
 
     def take_alike(

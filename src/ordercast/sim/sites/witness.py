@@ -27,6 +27,7 @@ from ordercast.order.sites.node import SitesNode
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.spreading import Spreading
 from ordercast.order.sites.states import REGULAR
+from ordercast.order.sites.tape import Where
 from ordercast.order.sites.units import BodyKind, Unit
 from ordercast.sim.findings import Findings
 from ordercast.sim.sites.watched import WatchedTape
@@ -116,6 +117,14 @@ class SitesWitness:
                 if (view, rank, stamp) not in had:
                     what = f"the line of stream {rank} is {stream.line}, and unit {stamp} has not come"
                     self._find(SitesPromise.LINES, what, tape)
+
+    def ended(self, tape: WatchedTape, before: list[int], stamp: int, where: Where) -> None:
+        """An entry came in the transitional configuration of the ring."""
+        lines = [stream.line for stream in tape.order.streams]
+        if where is Where.BEYOND and lines != before:
+            self._find(SitesPromise.GAP, f"a line moved at entry {stamp}, which lies beyond a gap", tape)
+        if where is Where.TRANSITIONAL and lines[tape.rank] <= stamp:
+            self._find(SitesPromise.GAP, f"entry {stamp} lies before any gap, and the own line is below it", tape)
 
     def updated(self, tape: WatchedTape, newest: UpdateFrame) -> None:
         """Of two updates the one with the higher promise is the later."""
