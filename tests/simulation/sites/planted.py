@@ -327,12 +327,10 @@ def _unlearnt(patch: pytest.MonkeyPatch) -> None:
 SELDOM = (
     PlantedFault("lines frozen", _frozen, ANY_ORDER),
     PlantedFault("no commits", _no_commits, frozenset({Promise.SAFE_DELIVERY})),
-    PlantedFault("another attempt counted", _other_attempt, ANY_ORDER),
     PlantedFault("delivery after begin", _no_hold, ANY_ORDER),
     PlantedFault("behind out of order", _stale_behind, ANY_ORDER),
     PlantedFault("no orphans", _no_orphans, ANY_ORDER),
     PlantedFault("join before its wish is known", _hasty_join, ANY_ORDER),
-    PlantedFault("view begins without interests", _unlearnt, ANY_ORDER),
 )
 
 FAULTS = (
@@ -357,7 +355,9 @@ FAULTS = (
     PlantedFault("no line", _no_line, frozenset({SitesPromise.BEYOND}), runs=5),
     PlantedFault("lines beyond a gap", _beyond, frozenset({SitesPromise.GAP}), runs=1, first=3, scene=killed_in_turns),
     PlantedFault("commits not reset", _kept_commits, frozenset({SitesPromise.COMMITS}), runs=1),
+    PlantedFault("another attempt counted", _other_attempt, frozenset({SitesPromise.ATTEMPTS}), runs=7),
     PlantedFault("unequal trees", _unequal_trees, frozenset({SitesPromise.TREES}), runs=4),
+    PlantedFault("view begins without interests", _unlearnt, frozenset({SitesPromise.NEEDS}), runs=1),
     PlantedFault(
         "routes without vectors", _no_vector, frozenset({SitesPromise.ROUTES}), runs=1, first=3, scene=cut_and_mended
     ),
