@@ -9,7 +9,7 @@ from dataclasses import replace
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast
 from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq, process_text
 from ordercast.model.notes import Occurrence, Visited
-from ordercast.order.membership.bounds import believed_clock
+from ordercast.order.membership.bounds import SEQ_LEAP, believed_clock
 from ordercast.order.membership.past import Source
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.step import Step
@@ -19,15 +19,13 @@ from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.ordering import add_to_visit, held_back_by, visit
 from ordercast.wire.messages import Token
 
-SEQ_JUMP_MAX = 1 << 20  # no rotation has so many packets; a store must not be made for them
-
 
 def accepted(ring: Ring, token: Token, step: Step) -> bool:
     """The token of this ring, and not a copy of one that was here already."""
     if token.ring != ring.id:
         step.ignored(token, "another ring's token")
         return False
-    if token.seq > ring.memory.forwarded_seq + SEQ_JUMP_MAX:
+    if token.seq > ring.memory.forwarded_seq + SEQ_LEAP:
         step.ignored(token, "its seq cannot be true")
         return False
     if token.token_seq != ring.expected_token_seq() or token.seq < ring.memory.forwarded_seq:
