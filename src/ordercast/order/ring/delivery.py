@@ -69,7 +69,7 @@ class Delivery:
         while at < aru:
             run = slots[at - base]
             assert run is not None
-            last = run.seq + run.count - 1
+            last = run.last
             end = last if last <= aru else aru
             if run.is_safe and end > safe:
                 end = safe
