@@ -22,7 +22,6 @@ from ordercast.wire.messages import Announcement, CommitToken, Join, WireMessage
 RING_SEQ_MAX = 1 << 56  # rings formed a thousand times a second do not get there in half a million years
 RING_SEQ_LEAP = 1 << 24  # four million rings; who was away for more waits a second for each leap
 JOIN_NUMBER_LEAP = 1 << 16
-SEQ_LEAP = 1 << 20  # of a ring's packets: no rotation has so many; a store must not be made for more
 CLOCK_LEAP = 1 << 32
 CLOCK_MAX = NUMBER_MAX - CLOCK_LEAP  # it stands still there: a day of full load away from where it would be refused
 

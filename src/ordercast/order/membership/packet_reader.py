@@ -46,7 +46,7 @@ class PacketReader:
             {cluster_id_from(name, attached.engine, other): other for other in attached.others} if attached else {}
         )
         self._suspicion = Suspicion(engines, domains)
-        self._reach = 2 * config.backlog_max  # packets above the last token's seq that may come before the next
+        self._reach = config.ahead_max
         self._lane = Lane.DATA
 
     def first_lane(self, attachment: Attachment = MAIN) -> Lane:

@@ -13,7 +13,6 @@ from ordercast.model.promises import Promises
 from ordercast.order.attached import Attached
 from ordercast.order.engine import granted
 from ordercast.order.lowest import LowestPlace
-from ordercast.order.membership.bounds import SEQ_LEAP
 from ordercast.order.membership.frame import Frame
 from ordercast.order.membership.past import Parts
 from ordercast.order.membership.ring import Ring
@@ -169,8 +168,9 @@ def parts_of(
     config: RingConfig, *, settles: bool = False, is_stamped: bool = False, attached: Attached | None = None
 ) -> Parts:
     """What the ring adds to its membership."""
-    # A token whose seq has leapt is believed within SEQ_LEAP; who has not yet seen it may be two such visits behind.
-    reach = 2 * (SEQ_LEAP + config.backlog_max)
+    # A token may speak of `ahead_max` packets more than the last, and as many may follow it; who has not seen it may be two
+    # visits behind those who have.
+    reach = 3 * config.ahead_max
 
     def past_of(ring: Ring, through: Seq) -> Delivery:
         return Delivery(ring, ring.id, through, reach=reach, is_stamped=is_stamped)

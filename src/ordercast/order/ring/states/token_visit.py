@@ -9,7 +9,7 @@ from dataclasses import replace
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast
 from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq, process_text
 from ordercast.model.notes import Occurrence, Visited
-from ordercast.order.membership.bounds import SEQ_LEAP, believed_clock
+from ordercast.order.membership.bounds import believed_clock
 from ordercast.order.membership.past import Source
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.step import Step
@@ -25,7 +25,7 @@ def accepted(ring: Ring, token: Token, step: Step) -> bool:
     if token.ring != ring.id:
         step.ignored(token, "another ring's token")
         return False
-    if token.seq > ring.memory.forwarded_seq + SEQ_LEAP:
+    if token.seq > ring.memory.forwarded_seq + step.facts.config.ahead_max:
         step.ignored(token, "its seq cannot be true")
         return False
     if token.token_seq != ring.expected_token_seq() or token.seq < ring.memory.forwarded_seq:
