@@ -127,7 +127,7 @@ class SitesWitness:
             self._find(SitesPromise.GAP, f"entry {stamp} lies before any gap, and the own line is below it", tape)
 
     def updated(self, tape: WatchedTape, newest: UpdateFrame) -> None:
-        """Of two updates the one with the higher promise is the later."""
+        """The later one of two updates is the one with the higher promise."""
         if (newest.rank in tape.behind) is not newest.is_behind:
             what = f"site {newest.rank} is behind or not by an update that is not its last"
             self._find(SitesPromise.UPDATES, what, tape)
