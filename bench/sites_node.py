@@ -25,6 +25,7 @@ from ordercast.daemon.config.node import LinkProtocol, NodeConfig, SiteLink
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.service import Service
+from ordercast.order.sites.node import SitesNode
 
 HEAD = struct.Struct("=IBq")  # node, kind, monotonic time in ns
 LOAD, ASKED, ANSWERED = range(3)
@@ -96,17 +97,18 @@ class SiteNode:
 
     def report(self) -> dict[str, Any]:
         took, self.took_ms[LOAD] = self.took_ms[LOAD], []
-        wide = self.node.wide
+        engine, wide = self.node.engine, self.node.wide
+        assert isinstance(engine, SitesNode)
         return {
             "at": time.monotonic(),
             "members": len(self.node.members),
-            "ring": len(self.node.engine.ring_configuration.members),
+            "ring": len(engine.ring_configuration.members),
             "views": self.views,
             "reasons": self.reasons,
             "delivered": dict(self.delivered),
             "took_ms": took,
             "packets": 0 if wide is None else wide.link.counters.packets_sent,
-            "is_idle": self.node.engine.is_idle(),
+            "is_idle": engine.is_idle(),
             "rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
 
