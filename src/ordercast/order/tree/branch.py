@@ -31,7 +31,7 @@ from ordercast.order.tree.control import Closed
 from ordercast.order.tree.delivering import Delivering
 from ordercast.order.tree.forest import Tree
 from ordercast.order.tree.offers import Offers
-from ordercast.order.tree.reports import ACTUAL, NOTHING_DELIVERED, Order
+from ordercast.order.tree.reports import NOTHING_DELIVERED, Order
 from ordercast.order.tree.source import SourceTurn, TreeSource
 from ordercast.order.tree.stream import BadBlock, HeldBlock, TreeStream
 
@@ -79,7 +79,7 @@ class Branch:
         self.closing, self.close_came = {}, set()
         self.offers.refused()
         self._to_send, self._answers, self._known, self._unsettled = [], {}, {}, None
-        self.delivered = number, (), 0, 0
+        self.delivered = number, ()
 
     @property
     def streams(self) -> list[TreeStream]:
@@ -228,7 +228,7 @@ class Branch:
         if stream is None:
             return
         for ordered in stream.deliverable():
-            self.delivered = ordered.birth, ordered.rank, ACTUAL, 0
+            self.delivered = ordered.birth, ordered.rank
             effect = self.delivering.cargo(ordered.cargo)
             if effect is not None:
                 yield effect
@@ -236,12 +236,13 @@ class Branch:
 
     def flush(self, opening: int) -> tuple[list[tuple[ProcessId, bytes]], list[Closed]]:
         """Return what goes out on links, and which trees have closed for the opening that was ordered last."""
-        sending, self._to_send = self._to_send, []
+        known = ((process, birth, numbers) for (process, birth), numbers in self._known.items())
+        sending = [(process, encode_numbers(BlockKind.KNOWN, birth, numbers)) for process, birth, numbers in known]
+        sending += self._to_send  # behind what its entries must know before
+        self._to_send = []
         closed: list[Closed] = []
         for (process, birth), places in self._answers.items():
             sending.append((process, encode_places(birth, places)))
-        for (process, birth), numbers in self._known.items():
-            sending.append((process, encode_numbers(BlockKind.KNOWN, birth, numbers)))
         self._answers, self._known = {}, {}
         for stream in self.streams:
             self._stabilise(stream)

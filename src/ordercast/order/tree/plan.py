@@ -2,7 +2,7 @@
 
 *Held* is what any of those who came along has processed, forwarders too, or knows as the source to be ordered. A
 message that a source has sent and not seen ordered, whose later one at the same entry is held, was ordered before that
-one: it is *implied*, and goes just before it. Each held message that somebody is owed and lacks is sent again by its
+one: it is *implied*, and the later one names its place. Each held message that somebody is owed and lacks is sent again by its
 smallest holder. What a process lacks has a higher place than all it has: ways are in order, and ranks rise. So it is
 enough to sort.
 """
@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ordercast.model.ids import ProcessId
-from ordercast.order.tree.reports import ACTUAL, CargoIdentity, HeldMark, Order, Report, Unordered
+from ordercast.order.tree.blocks import earlier_of, earlier_places
+from ordercast.order.tree.reports import CargoIdentity, HeldMark, Order, Report, Unordered
 
 Receivers = Callable[[HeldMark], frozenset[ProcessId]]
 
@@ -67,7 +68,9 @@ def _held(
     for process in sorted(reports):
         for mark in reports[process].held:
             known = marks.setdefault(mark.identity, mark)
-            assert known == mark, "a message has one place in a birth"
+            assert known[:-1] == mark[:-1], "a message has one place in a birth"
+            if mark.earlier:
+                marks[mark.identity] = mark
             holders.setdefault(mark.identity, set()).add(process)
         for mark in reports[process].settled:
             marks.setdefault(mark.identity, mark)
@@ -95,8 +98,12 @@ def _implied(
 
 
 def _implied_mark(process: ProcessId, one: Unordered, following: HeldMark) -> HeldMark:
-    birth, rank, *_ = following.order
-    return HeldMark(one.birth, one.entry, 0, process, one.source, one.groups, (birth, rank, 1 - ACTUAL, one.source))
+    """Return what the one that follows says of it. Its source has not heard of its place, so the one that follows names
+    it, and those before it."""
+    places = earlier_places(following.earlier, following.rank)
+    rank = places[one.source]
+    earlier = b"".join(earlier_of(source, place) for source, place in places.items() if source < one.source)
+    return HeldMark(one.birth, one.entry, 0, process, one.source, one.groups, rank, earlier)
 
 
 def lacks(report: Report, counts: Mapping[tuple[ProcessId, tuple[int, ...]], int], mark: HeldMark) -> bool:

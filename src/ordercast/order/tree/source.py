@@ -59,6 +59,11 @@ class SourceWish:
     def size(self) -> int:
         return sum(map(len, self.payloads))
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nobody has seen it yet."""
+        return self.whole is None and not self.source and not self.is_again
+
     def mark_again(self) -> None:
         self.is_again = True
         if self.whole is not None:
@@ -129,8 +134,20 @@ class TreeSource:
         for one in submissions:
             payloads = (one.data,) if isinstance(one, Submission) else tuple(one.payloads)
             for wish in self._wishes(one, payloads):
-                self.waiting.append(wish)
                 self.size += wish.cost
+                if not (self.waiting and self._is_joined(self.waiting[-1], wish)):
+                    self.waiting.append(wish)
+
+    def _is_joined(self, last: SourceWish, wish: SourceWish) -> bool:
+        """Whether messages could be added to those that wait last, since both go the same way."""
+        is_alike = last.destinations == wish.destinations and last.sender == wish.sender
+        if not (is_alike and wish.destinations and last.service == wish.service and last.is_fresh):
+            return False
+        count = len(last.payloads) + len(wish.payloads)
+        if count > PAYLOADS_MAX or last.size + wish.size + count * LENGTH_SIZE > self.whole_max:
+            return False
+        last.payloads += wish.payloads
+        return True
 
     def _wishes(self, one: Submission | Submissions, payloads: tuple[bytes, ...]) -> Iterator[SourceWish]:
         """Cut into cargoes: messages in a row, as many as fit."""

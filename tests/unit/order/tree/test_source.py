@@ -20,10 +20,26 @@ def _rehearsed(count: int) -> tuple[Rehearsal, TreeSource]:
     rehearsal.say(rehearsal.opening({A: None, B: A, C: B}, {D: None}), A)
     course = rehearsal.course
     source = course.source
-    source.add([Submission(bytes([number]), Service.AGREED, 0, ("y",)) for number in range(count)])
-    while (turn := source.next(course.forest)) is not None:
+    for number in range(count):
+        source.add([Submission(bytes([number]), Service.AGREED, 0, ("y",))])
+        turn = source.next(course.forest)
+        assert turn is not None
         course.offer(source.offered(turn, course.opened))
     return rehearsal, source
+
+
+def test_messages_that_wait_and_go_the_same_way_travel_as_one() -> None:
+    rehearsal = Rehearsal(C, {A: ["x"], B: ["x", "y"], C: ["y"]})
+    source = rehearsal.course.source
+    for sender, group in ((0, "y"), (0, "y"), (0, "x"), (1, "x"), (1, "x")):
+        source.add([Submission(b"m", Service.AGREED, sender, (group,))])
+    source.add([Submission(b"m" * (source.whole_max - 1), Service.AGREED, 1, ("x",))])
+    assert [(wish.destinations, wish.sender, len(wish.payloads)) for wish in source.waiting] == [
+        (("y",), 0, 2),
+        (("x",), 0, 1),
+        (("x",), 1, 2),
+        (("x",), 1, 1),
+    ]
 
 
 def test_what_was_refused_is_sent_again_before_what_was_not_answered() -> None:
