@@ -64,6 +64,7 @@ class BlockKind(IntEnum):
 
 
 NUMBERS: Final = (BlockKind.REFUSED, BlockKind.KNOWN, BlockKind.STABLE)
+OF_STABILITY: Final = frozenset({BlockKind.DONE, BlockKind.SAFE, BlockKind.KNOWN, BlockKind.STABLE})
 
 
 class Cargo(NamedTuple):

@@ -232,7 +232,8 @@ class Branch:
             effect = self.delivering.cargo(ordered.cargo)
             if effect is not None:
                 yield effect
-        self.happened[Occurrence.TREE_BEHIND_SAFE] += len(stream.queue) > 1
+        if len(stream.queue) > 1:
+            self.happened[Occurrence.TREE_BEHIND_SAFE] += 1
 
     def flush(self, opening: int) -> tuple[list[tuple[ProcessId, bytes]], list[Closed]]:
         """Return what goes out on links, and which trees have closed for the opening that was ordered last."""
@@ -258,6 +259,13 @@ class Branch:
         return sending, closed
 
     @property
+    def is_patient(self) -> bool:
+        """Whether nobody here waits for what is stable: no safe message, no end of a birth, no control message."""
+        stream = self.stream
+        is_calm = not self.closing and self._unsettled is None and not self.source.safe
+        return is_calm and (stream is None or not stream.safe_held)
+
+    @property
     def is_idle(self) -> bool:
         stream = self.stream
         return not self.offers and not self.closing and (stream is None or not (stream.held or stream.queue))
@@ -265,6 +273,9 @@ class Branch:
     def counts(self) -> Counter[Occurrence]:
         """Return what has happened since this was asked last."""
         source, offers, delivering = self.source, self.offers, self.delivering
+        is_quiet = not (self.happened or delivering.dropped or offers.held_back or offers.held_by_application)
+        if is_quiet and not (source.entry_raised or source.entry_waited):
+            return Counter()
         counts = self.happened.copy()
         counts[Occurrence.TREE_ENTRY_RAISED] = source.entry_raised
         counts[Occurrence.TREE_ENTRY_AWAITED] = source.entry_waited

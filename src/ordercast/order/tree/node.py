@@ -61,8 +61,8 @@ class TreeNode(TreeFacts):
         return self._go_on([], now)
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
-        effects = self._control.receive([one for one in packets if one.lane is not Lane.LINK], now)
-        effects = self._taken(effects, now)
+        of_control = [one for one in packets if one.lane is not Lane.LINK]
+        effects = self._taken(self._control.receive(of_control, now), now) if of_control else []
         bundle = self._bundle
         for packet in packets:
             if packet.lane is Lane.LINK and bundle is not None and self._is_regular:

@@ -1,7 +1,8 @@
 """What came to an entry and has not entered: a queue for each source, in its order.
 
-An entry takes a channel's next cargo while little of the channel, and of all its channels, is unstable, and nobody who
-receives it has said that its application is behind, and as long as the source knows the places of most of its own. Whoever waits keeps only its own source waiting.
+An entry takes a channel's next cargo while little of the channel, and of all its channels, is unstable, nobody who
+receives it has said that its application is behind, and its source knows the places of most that it has sent. Whoever
+waits keeps only its own source waiting.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 *Held* is what any of those who came along has processed, forwarders too, or knows as the source to be ordered. A
 message that a source has sent and not seen ordered, whose later one at the same entry is held, was ordered before that
-one: it is *implied*, and the later one names its place. Each held message that somebody is owed and lacks is sent again by its
-smallest holder. What a process lacks has a higher place than all it has: ways are in order, and ranks rise. So it is
-enough to sort.
+one: it is *implied*, and the later one names its place. Each held message that somebody is owed and lacks is sent again
+by its smallest holder. What a process lacks has a higher place than all it has: ways are in order, and ranks rise. So
+it is enough to sort.
 """
 
 from __future__ import annotations

@@ -112,6 +112,7 @@ class TreeSource:
     placed: list[Sent] = field(default_factory=list)  # whose places are final, of what this process is not owed
     avoided: set[ProcessId] = field(default_factory=set)  # to whom nothing passes on links: what enters there goes by
     # the control stream
+    safe: int = 0  # safe messages among what is sent
     entry_raised: int = 0
     entry_waited: int = 0
     _shut: tuple[int, ProcessId] | None = None  # birth and entry that refused something
@@ -257,6 +258,7 @@ class TreeSource:
         self.sent[wish.source] = Sent(wish, offer, is_outside=is_outside)
         self._unordered += 1
         self._unordered_size += wish.size
+        self.safe += wish.service == Service.SAFE
         at = tree.birth, entry
         self._asked[at] = self._asked.get(at, 0) + 1
         if groups:
@@ -330,6 +332,7 @@ class TreeSource:
 
     def _drop(self, sent: Sent) -> None:
         del self.sent[sent.wish.source]
+        self.safe -= sent.wish.service == Service.SAFE
         if sent.offer.cargo.groups:
             _take_one(self._used, sent)
 
@@ -360,7 +363,7 @@ class TreeSource:
                 if along is not None and sent.offer.entry not in along:
                     sent.wish.mark_again()
         self.sent, self._shut, self._used, self._asked = {}, None, {}, {}
-        self._unordered = self._unordered_size = 0
+        self._unordered = self._unordered_size = self.safe = 0
         cut = 0
         wishes = sorted([*again, *self.refused], key=lambda wish: wish.source)  # answers may have been on their way
         if self.begun:

@@ -73,6 +73,7 @@ class TreeStream:
         self.last: Rank = ()
         self.counts: dict[Channel, int] = {}  # blocks of each channel that were processed here
         self.held: dict[tuple[int, ProcessId, tuple[int, ...], int], HeldBlock] = {}
+        self.safe_held = 0  # how many of these are safe messages
         self._unknown: dict[ProcessId, dict[int, tuple[HeldBlock, bytes]]] = {}  # entered here, their sources do not
         # know their places; were this process cut off, nobody else would, so later ones name them
         self.queue: deque[HeldBlock] = deque()  # for the local process
@@ -138,6 +139,7 @@ class TreeStream:
         channel = ordered.channel
         self.counts[channel] = ordered.number
         self.held[ordered.key] = held
+        self.safe_held += ordered.cargo.service == Service.SAFE
         targets = self.tree.children(self.me, ordered.entry, ordered.cargo.groups) if ordered.cargo.groups else ()
         self._forward(held, targets, data)
         if not ordered.cargo.groups or self.me in self.tree.receivers(ordered.cargo.groups):
@@ -226,6 +228,7 @@ class TreeStream:
         held.is_stable = True
         assert held.ordered is not None
         del self.held[held.ordered.key]
+        self.safe_held -= held.ordered.cargo.service == Service.SAFE
 
     def _advance(self) -> None:
         while self._from_parent and self._from_parent[0].is_done:
