@@ -53,9 +53,10 @@ def _implied_before_the_later_one(patch: pytest.MonkeyPatch) -> None:
     """What was ordered before something that is held goes just before that, wherever it was."""
     right = plan._implied_mark
 
-    def mark(process: ProcessId, one: Unordered, following: HeldMark) -> HeldMark:
+    def mark(process: ProcessId, one: Unordered, following: HeldMark) -> HeldMark | None:
         *above, last = following.rank
-        return right(process, one, following)._replace(rank=(*above, last - 1, one.source))
+        implied = right(process, one, following)
+        return implied and implied._replace(rank=(*above, last - 1, one.source))
 
     patch.setattr(plan, "_implied_mark", mark)
 

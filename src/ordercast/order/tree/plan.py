@@ -51,8 +51,7 @@ def plan_of(reports: Mapping[ProcessId, Report], receivers: Receivers) -> TreePl
             for one, report in reports.items()
             if one in owed and one not in having and lacks(report, counts[one], mark)
         ]
-        if lacking:
-            assert having, "somebody has what was not settled for all"
+        if lacking and having:  # what was settled all have, unless a report is forged
             sender = senders[identity] = min(having)
             forwarded += sender not in owed and sender != mark.originator
             by_source += having == {mark.originator}
@@ -68,10 +67,10 @@ def _held(
     for process in sorted(reports):
         for mark in reports[process].held:
             known = marks.setdefault(mark.identity, mark)
-            assert known[:-1] == mark[:-1], "a message has one place in a birth"
-            if mark.earlier:
-                marks[mark.identity] = mark
-            holders.setdefault(mark.identity, set()).add(process)
+            if known[:-1] == mark[:-1]:  # a message has one place in a birth, unless it is forged
+                holders.setdefault(mark.identity, set()).add(process)
+                if mark.earlier:
+                    marks[mark.identity] = mark
         for mark in reports[process].settled:
             marks.setdefault(mark.identity, mark)
             holders.setdefault(mark.identity, set())
@@ -92,16 +91,19 @@ def _implied(
             if (process, one.source, one.birth) in marks:
                 continue
             following = [mark for mark in later.get((one.birth, one.entry), ()) if mark.source > one.source]
-            if following:
-                found.append((process, _implied_mark(process, one, min(following, key=lambda mark: mark.source))))
+            implied = _implied_mark(process, one, min(following, key=lambda mark: mark.source)) if following else None
+            if implied is not None:
+                found.append((process, implied))
     return found
 
 
-def _implied_mark(process: ProcessId, one: Unordered, following: HeldMark) -> HeldMark:
+def _implied_mark(process: ProcessId, one: Unordered, following: HeldMark) -> HeldMark | None:
     """Return what the one that follows says of it. Its source has not heard of its place, so the one that follows names
-    it, and those before it."""
+    it, and those before it, unless it is forged."""
     places = earlier_places(following.earlier, following.rank)
-    rank = places[one.source]
+    rank = places.get(one.source)
+    if rank is None:
+        return None
     earlier = b"".join(earlier_of(source, place) for source, place in places.items() if source < one.source)
     return HeldMark(one.birth, one.entry, 0, process, one.source, one.groups, rank, earlier)
 
