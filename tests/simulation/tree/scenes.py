@@ -1,7 +1,8 @@
-"""Scenes of the tree engine: runs in which one thing is made to happen, and rules that only these miss.
+"""Scenes of the tree engine: runs in which one thing is made to happen, and rules that these miss at once.
 
-The root is cut off together with what it has ordered, when its blocks have no longer come to one of those below it for
-a while: so others have what that one is owed, and do not have, or what nobody has whom they go on with.
+In two of them the root is cut off together with what it has ordered, when its blocks have no longer come to one of
+those below it for a while: so others have what that one is owed, and do not have, or what nobody has whom they go on
+with. In the third links break.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SIM_TREE, SimOptions
 from ordercast.sim.topology import Rate
 
-from .planted import Plant, nothing_implied
+from .planted import Plant, nothing_implied, reconciled_sent_again
 
 TOPICS = (0, 3), (0, 2), (0, 1, 2)
 FAULTS = (
@@ -34,6 +35,15 @@ LOST_ENTRY = SimOptions(
     fault_time_ns=400 * MILLISECOND,
     faults=FAULTS,
     tree=replace(SIM_TREE, link_patience_ns=120 * MILLISECOND),
+)
+BROKEN_LINK = SimOptions(  # nobody notices but the processes themselves: the members stay
+    engine="tree",
+    messages=80,
+    topics=((0, 1, 2), (2, 3), (3, 4), (0, 4, 1)),
+    topic_changes=4,
+    fault_time_ns=500 * MILLISECOND,
+    faults=(Fault(60 * MILLISECOND, FaultKind.BLOCK, links=((0, 1), (1, 0), (0, 2))),),
+    tree=replace(SIM_TREE, link_patience_ns=60 * MILLISECOND),
 )
 LOST_SOURCE = replace(LOST_ENTRY, messages=60, rates=(Rate(0, 600),))  # it has sent much to those below
 
@@ -64,5 +74,6 @@ def _implied_before_the_later_one(patch: pytest.MonkeyPatch) -> None:
 SCENE_FAULTS: list[tuple[str, Plant, SimOptions, int]] = [
     ("nothing implied", nothing_implied, LOST_ENTRY, 6),
     ("implied messages just before the later one", _implied_before_the_later_one, LOST_ENTRY, 6),
+    ("reconciled messages sent again", reconciled_sent_again, BROKEN_LINK, 2),
     ("messages of lost sources forgotten", _lost_sources_forgotten, LOST_SOURCE, 4),
 ]
