@@ -114,7 +114,7 @@ class TreeFlow:
             source.submitted(turn)
             for payload in wish.payloads:
                 groups = wish.destinations
-                cross = encode_cross(course.opened, groups, payload, is_again=wish.is_again)
+                cross = encode_cross(course.opened, groups, payload, is_again=wish.is_again, source=wish.source)
                 data = cross if groups else encode_everywhere(payload)
                 self.saying.users.append(Submission(self.saying.tagged(data), Service(wish.service), wish.sender))
             return

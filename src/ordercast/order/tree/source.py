@@ -9,7 +9,7 @@ all entries: it waits until everything sent is ordered, and what follows waits u
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -58,11 +58,6 @@ class SourceWish:
     @property
     def size(self) -> int:
         return sum(map(len, self.payloads))
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether nobody has seen it yet."""
-        return self.whole is None and not self.source and not self.is_again
 
     def mark_again(self) -> None:
         self.is_again = True
@@ -135,20 +130,8 @@ class TreeSource:
         for one in submissions:
             payloads = (one.data,) if isinstance(one, Submission) else tuple(one.payloads)
             for wish in self._wishes(one, payloads):
+                self.waiting.append(wish)
                 self.size += wish.cost
-                if not (self.waiting and self._is_joined(self.waiting[-1], wish)):
-                    self.waiting.append(wish)
-
-    def _is_joined(self, last: SourceWish, wish: SourceWish) -> bool:
-        """Whether messages could be added to those that wait last, since both go the same way."""
-        is_alike = last.destinations == wish.destinations and last.sender == wish.sender
-        if not (is_alike and wish.destinations and last.service == wish.service and last.is_fresh):
-            return False
-        count = len(last.payloads) + len(wish.payloads)
-        if count > PAYLOADS_MAX or last.size + wish.size + count * LENGTH_SIZE > self.whole_max:
-            return False
-        last.payloads += wish.payloads
-        return True
 
     def _wishes(self, one: Submission | Submissions, payloads: tuple[bytes, ...]) -> Iterator[SourceWish]:
         """Cut into cargoes: messages in a row, as many as fit."""
@@ -283,7 +266,7 @@ class TreeSource:
             again, self.flying = self.flying, []
             self.in_control -= len(again)
             self.is_stale = False
-            self.waiting.extendleft(replace(wish, is_given_up=False) for wish in reversed(again))
+            self.waiting.extendleft(reversed(_rejoined(again)))
 
     def in_effect(self, size: int) -> None:
         """A message of so many bytes that this process has submitted to the control stream is in effect here."""
@@ -375,6 +358,18 @@ class TreeSource:
         if along is not None:
             self.avoided = set()
         return len(again), cut
+
+
+def _rejoined(wishes: Iterable[SourceWish]) -> list[SourceWish]:
+    """Return what went message by message. Messages that have had one number before have one again: whoever has
+    delivered the first of them with it would drop the others."""
+    found: list[SourceWish] = []
+    for wish in wishes:
+        if found and wish.source and found[-1].source == wish.source:
+            found[-1].payloads += wish.payloads
+        else:
+            found.append(replace(wish, is_given_up=False))
+    return found
 
 
 def _take_one(counts: dict[EntryKey, int], sent: Sent) -> None:

@@ -75,7 +75,7 @@ OPENING = Opening(4, 17, bytes(8), ((3, A),), ({A: None, B: A},))
 CONTROLS: list[tuple[bytes, Control]] = [
     (encode_everywhere(b"x"), Everywhere((), b"x")),
     (encode_cross(6, ["a", "b"], b"x"), Everywhere(("a", "b"), b"x", 6)),
-    (encode_cross(6, ["a", "b"], b"x", is_again=True), Everywhere(("a", "b"), b"x", 6, True)),
+    (encode_cross(6, ["a", "b"], b"x", is_again=True, source=9), Everywhere(("a", "b"), b"x", 6, True, 9)),
     (encode_wants(Wants(("a",), ("b", "c"), True)), Wants(("a",), ("b", "c"), True)),
     (encode_opening(OPENING), OPENING),
     (encode_closed(Closed(4, A)), Closed(4, A)),
