@@ -77,7 +77,8 @@ class Delivering:
         """Deliver what went by the control stream, unless it is sent again and was delivered with its cargo. Views of
         groups that it makes have the same ids at all companions, whether it takes effect before the signal here or
         after it; unless it is late, and after the signal at all."""
-        if message.is_again and message.source <= self._last.get((message.originator, message.sender), 0):
+        last = self._last.get((message.originator, message.sender), 0)
+        if message.is_again and 0 < message.source <= last:
             self.dropped += 1
             return None
         views = self.current if is_late else self.configuration

@@ -197,7 +197,8 @@ class TreeSource:
         pieces = [payload[at : at + step] for at in range(0, len(payload), step)]
         kinds = [Part.FIRST, *[Part.MIDDLE] * (len(pieces) - 2), Part.LAST]
         parts = [
-            replace(wish, payloads=(piece,), part=kind, whole=wish) for piece, kind in zip(pieces, kinds, strict=True)
+            replace(wish, payloads=(piece,), part=kind, whole=wish, source=0)
+            for piece, kind in zip(pieces, kinds, strict=True)
         ]
         self.waiting.extendleft(reversed(parts))
         return parts[0]
@@ -208,10 +209,11 @@ class TreeSource:
         if whole is None:
             return wish
         whole.is_given_up = True
+        last = wish
         while self.waiting and self.waiting[0].whole is whole:
-            self.waiting.popleft()
+            last = self.waiting.popleft()
         self.begun = []
-        again = replace(whole, is_given_up=False)
+        again = replace(whole, is_given_up=False, source=last.source)  # whoever has delivered it knows that number
         self.waiting.appendleft(again)
         return again
 
