@@ -5,7 +5,9 @@ which tests run."""
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator, Iterator
+import re
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from ordercast.model.extras import EXTRAS
 from ordercast.pipeline.spark_session import missing_for_spark, open_session
 
 if TYPE_CHECKING:
@@ -71,6 +74,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             _name_group(item, "spark")
         if _folder(item) in ON_REAL_TIME:
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The last line says what was not run, and what would bring it."""
+    reports = terminalreporter.stats.get("skipped", [])
+    terminalreporter.write_line(skipped_sentence(str(report.longrepr[2]) for report in reports))
+
+
+def skipped_sentence(reasons: Iterable[str]) -> str:
+    counts = Counter(_advice(reason.removeprefix("Skipped: ")) for reason in reasons)
+    if not counts:
+        return "nothing was skipped"
+    parts = [f"{count} ({advice})" for advice, count in counts.most_common()]
+    return f"skipped: {', '.join(parts)}"
+
+
+def _advice(reason: str) -> str:
+    """What an import lacks is an extra of the package; anything else says itself what it needs."""
+    package = re.match(r"could not import '(\w+)", reason)
+    if package is None or package[1] not in EXTRAS:
+        return reason
+    return f"{package[1]} is missing: pip install 'ordercast[{EXTRAS[package[1]]}]'"
 
 
 def pytest_collection_finish() -> None:

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ordercast.api.blocking import BlockingClient, BlockingGroup
     from ordercast.api.client import Client
+    from ordercast.api.codecs import BYTES, JSON, MSGPACK, TEXT, Codec, WrongContent
     from ordercast.api.connect import Connecting, SlowName, connect
     from ordercast.api.group_reader import GroupReader
     from ordercast.api.member import Member
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ordercast.daemon.config.node import NodeConfig
     from ordercast.daemon.participant import NodeFailed
     from ordercast.model.configuration import Configuration
+    from ordercast.model.content import Content
     from ordercast.model.effects import Alarm
     from ordercast.model.errors import ConnectionLost, Error, Unreachable, UsageError
     from ordercast.model.events import (
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         View,
         ViewId,
     )
+    from ordercast.model.headers import Headers
     from ordercast.model.ids import Position
     from ordercast.model.service import Service
     from ordercast.session.frames import SlowPolicy
@@ -43,22 +46,29 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AGREED",
+    "BYTES",
     "CAUSAL",
     "FIFO",
+    "JSON",
+    "MSGPACK",
     "RELIABLE",
     "SAFE",
+    "TEXT",
     "Alarm",
     "Batch",
     "BlockingClient",
     "BlockingGroup",
     "Client",
+    "Codec",
     "Configuration",
     "Connecting",
     "ConnectionLost",
+    "Content",
     "Dropped",
     "Error",
     "Event",
     "GroupReader",
+    "Headers",
     "Left",
     "Member",
     "Message",
@@ -78,25 +88,32 @@ __all__ = [
     "UsageError",
     "View",
     "ViewId",
+    "WrongContent",
     "connect",
     "load_config",
 ]
 
 _HOMES = {
     "Alarm": "model.effects",
+    "BYTES": "api.codecs",
     "Batch": "model.events",
     "BlockingClient": "api.blocking",
     "BlockingGroup": "api.blocking",
     "Client": "api.client",
+    "Codec": "api.codecs",
     "Configuration": "model.configuration",
     "Connecting": "api.connect",
     "ConnectionLost": "model.errors",
+    "Content": "model.content",
     "Dropped": "model.events",
     "Error": "model.errors",
     "Event": "model.events",
     "GroupReader": "api.group_reader",
+    "Headers": "model.headers",
+    "JSON": "api.codecs",
     "Left": "model.events",
     "Member": "api.member",
+    "MSGPACK": "api.codecs",
     "Message": "model.events",
     "Node": "api.node",
     "NodeConfig": "daemon.config.node",
@@ -108,12 +125,14 @@ _HOMES = {
     "Service": "model.service",
     "SlowName": "api.connect",
     "SlowPolicy": "session.frames",
+    "TEXT": "api.codecs",
     "ThreadedNode": "api.thread",
     "Transition": "model.events",
     "Unreachable": "model.errors",
     "UsageError": "model.errors",
     "View": "model.events",
     "ViewId": "model.events",
+    "WrongContent": "api.codecs",
     "connect": "api.connect",
     "load_config": "daemon.config.file",
 }

@@ -134,9 +134,12 @@ EXPECTED = {
     "docs/reference/client.md": [
         ["ordered at ", "orders has alice@n1", "alice@n1 to orders b'buy 3'"],
         ["bob@n1 b'sell 3'"],
+        ["tea 3 7"],
+        ["prices@n1 says 3.20"],
         ["order b'buy 3'", "chat b'hello'"],
         ["6 in 3"],
     ],
+    "docs/reference/replicated.md": [["b'100'"]],
     "docs/reference/node.md": [["board@n1 is here"], ["b'one'", "b'two'"]],
     "docs/tutorial/first-chat.md": [["in the room: alice@n1 (join: alice@n1)", "alice@n1: hello"]],
 }

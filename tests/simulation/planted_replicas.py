@@ -58,6 +58,16 @@ from .planted_desk import (
     wrong_point,
 )
 from .planted_silence import excluded_alone, excluded_believes, excluded_counts
+from .planted_time import (
+    dead_are_handed_out,
+    every_tick_counts,
+    lease_clings,
+    leases,
+    old_token_after_time,
+    time_is_not_transferred,
+    timed_locks,
+    timed_queues,
+)
 from .replica_scenes import (
     AbandonedByItsCaller,
     BoundByAttempt,
@@ -478,4 +488,9 @@ PLANTED = (
     PlantedFault("a state with a damaged piece", damage_taken, SAME | READ, troubled),
     PlantedFault("a state of pieces of two pictures", pictures_mixed, SAME | READ, troubled),
     PlantedFault("a state of another point", wrong_point, SAME | READ | LOST, troubled),
+    PlantedFault("every tick counts, whatever its number", every_tick_counts, READ, leases),
+    PlantedFault("a key stays under its lease when it is set without", lease_clings, READ, leases),
+    PlantedFault("a lock whose time is over keeps its token", old_token_after_time, READ, timed_locks),
+    PlantedFault("until when jobs are lent is not in a state", time_is_not_transferred, SAME | READ, timed_queues),
+    PlantedFault("a job is tried without end", dead_are_handed_out, READ, timed_queues),
 )

@@ -31,6 +31,11 @@ TYPOS = {
     "a text that is sent": "with ordercast.connect() as me:\n    me.send('orders', 'text')",
     "a service": "with ordercast.connect() as me:\n    me.send('orders', b'', 3)",
     "a place that was not asked for": "with ordercast.connect() as me:\n    me.send('orders', b'').number",
+    "a request without a time": "with ordercast.connect() as me:\n    me.request('prices', b'')",
+    "a header that is no text": "with ordercast.connect() as me:\n    me.send('orders', b'', headers={'a': 1})",
+    "a value that a codec does not take": "ordercast.TEXT.pack(b'')",
+    "a value that a codec does not give": "def f(m: ordercast.Message) -> int:\n    return ordercast.TEXT.unpack(m)",
+    "a reply to what is no message": "with ordercast.connect() as me:\n    me.reply(me.receive(), b'')",
     "an attribute of an event": (
         "with ordercast.connect() as me:\n    event = me.receive()\n"
         "    if isinstance(event, ordercast.Message):\n        event.sneder"
@@ -44,12 +49,24 @@ TYPOS = {
         "    async with replicated.Replica(me, 'g', replicated.Dictionary(), quorum=quorum) as front:\n"
         "        await front.put('a', 'b')"
     ),
+    "a method of a blocking front": (
+        "def f(me: ordercast.BlockingClient) -> None:\n"
+        "    quorum = replicated.Majority({'a': 1})\n"
+        "    with replicated.BlockingReplica(me, 'g', replicated.Dictionary(), quorum=quorum) as front:\n"
+        "        front.ste('a', 'b')"
+    ),
+    "a blocking replica on a client of asyncio": (
+        "def f(me: ordercast.Client) -> None:\n"
+        "    replicated.BlockingReplica(me, 'g', replicated.Lock(), quorum=replicated.Majority({'a': 1}))"
+    ),
+    "a lease that is a number": "async def f(one: replicated.DictionaryFront) -> None:\n    await one.keep(3)",
+    "a delay that is a text": "async def f(one: replicated.QueueFront) -> None:\n    await one.put('a', delay='1s')",
     "a value of a front": ("async def f(counter: replicated.CounterFront) -> str:\n    return await counter.add()"),
 }
 SOUND = '''
 """Names in signatures can be imported, and what is awaited has its type."""
 import ordercast
-from ordercast.replicated import CounterFront, Held, LockFront, Patience
+from ordercast.replicated import BlockingReplica, CounterFront, Held, Lock, LockFront, Majority, Patience
 
 
 async def place(me: ordercast.Member) -> ordercast.Position:
@@ -70,6 +87,20 @@ def first(me: ordercast.BlockingClient) -> ordercast.Position:
 async def both(lock: LockFront, counter: CounterFront) -> int:
     held: Held = await lock.acquire(timeout=Patience().silence_s)
     return held.token + await counter.add()
+
+
+def blocking(me: ordercast.BlockingClient) -> int:
+    quorum = Majority({"a@n1": 1})
+    with BlockingReplica(me, "turn", Lock(), quorum=quorum) as lock, lock.hold(ttl=3.0) as held:
+        return held.token
+
+
+async def ask(me: ordercast.Node, codec: ordercast.Codec[int]) -> int:
+    reply = await me.request("prices", codec.pack(3), timeout=1.0, headers={"trace": "7"})
+    if reply.wants_reply:
+        await me.reply(reply, b"")
+    await me.drain()
+    return codec.unpack(reply)
 
 
 def told(alarm: ordercast.Alarm, view: ordercast.ViewId) -> str:

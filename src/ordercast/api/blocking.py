@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Literal, Self, TypeVar, overload
@@ -18,9 +18,10 @@ from ordercast.api.client import Client
 from ordercast.api.group_reader import GroupReader
 from ordercast.api.loops import finish_tasks
 from ordercast.model.errors import UsageError
+from ordercast.model.events import Message
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
-from ordercast.session.payloads import Payload
+from ordercast.session.payloads import Sendable
 
 T = TypeVar("T")
 
@@ -83,89 +84,123 @@ class BlockingClient(BlockingStream):
     def send(
         self,
         to: str | Iterable[str],
-        data: Payload,
+        data: Sendable,
         service: Service = Service.AGREED,
         *,
         confirm: Literal[False] = False,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> None: ...
 
     @overload
     def send(
         self,
         to: str | Iterable[str],
-        data: Payload,
+        data: Sendable,
         service: Service = Service.AGREED,
         *,
         confirm: Literal[True],
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position: ...
 
     @overload
     def send(
         self,
         to: str | Iterable[str],
-        data: Payload,
+        data: Sendable,
         service: Service = Service.AGREED,
         *,
         confirm: bool,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position | None: ...
 
     def send(
         self,
         to: str | Iterable[str],
-        data: Payload,
+        data: Sendable,
         service: Service = Service.AGREED,
         *,
         confirm: bool = False,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position | None:
-        return self._wait(self._client.send(to, data, service, confirm=confirm, self_discard=self_discard))
+        sending = self._client.send(to, data, service, confirm=confirm, self_discard=self_discard, headers=headers)
+        return self._wait(sending)
 
     @overload
     def send_many(
         self,
         to: str | Iterable[str],
-        payloads: Sequence[Payload],
+        payloads: Sequence[Sendable],
         service: Service = Service.AGREED,
         *,
         confirm: Literal[False] = False,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> None: ...
 
     @overload
     def send_many(
         self,
         to: str | Iterable[str],
-        payloads: Sequence[Payload],
+        payloads: Sequence[Sendable],
         service: Service = Service.AGREED,
         *,
         confirm: Literal[True],
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position | None: ...
 
     @overload
     def send_many(
         self,
         to: str | Iterable[str],
-        payloads: Sequence[Payload],
+        payloads: Sequence[Sendable],
         service: Service = Service.AGREED,
         *,
         confirm: bool,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position | None: ...
 
     def send_many(
         self,
         to: str | Iterable[str],
-        payloads: Sequence[Payload],
+        payloads: Sequence[Sendable],
         service: Service = Service.AGREED,
         *,
         confirm: bool = False,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position | None:
-        return self._wait(self._client.send_many(to, payloads, service, confirm=confirm, self_discard=self_discard))
+        many = self._client.send_many
+        return self._wait(many(to, payloads, service, confirm=confirm, self_discard=self_discard, headers=headers))
+
+    def request(
+        self,
+        to: str | Iterable[str],
+        data: Sendable,
+        service: Service = Service.AGREED,
+        *,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> Message:
+        return self._wait(self._client.request(to, data, service, timeout=timeout, headers=headers))
+
+    def reply(
+        self,
+        message: Message,
+        data: Sendable,
+        service: Service = Service.AGREED,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._wait(self._client.reply(message, data, service, headers=headers))
+
+    def drain(self) -> None:
+        self._wait(self._client.drain())
 
     def groups(self) -> dict[str, int]:
         return self._wait(self._client.groups())
@@ -179,6 +214,15 @@ class BlockingClient(BlockingStream):
     def group(self, group: str) -> BlockingGroup:
         """Reads one group apart from the others: enter it with `with`, and iterate, in this thread or another."""
         return BlockingGroup(self._client.group(group), self._wait, self._start)
+
+    @property
+    def member(self) -> Client:
+        """The client underneath. It belongs to its event loop: call its methods with `run` only."""
+        return self._client
+
+    def run(self, work: Coroutine[Any, Any, T], /) -> T:
+        """Run a coroutine on the client's event loop, and return what it returns."""
+        return self._wait(work)
 
     def _start(self, work: Coroutine[Any, Any, T]) -> Future[T] | None:
         """None when the client is closed."""

@@ -19,7 +19,7 @@ from ordercast.api.waiters import Waiters
 from ordercast.groups.names import GROUPS_MAX, checked_group
 from ordercast.groups.turns import portions
 from ordercast.model.errors import ConnectionLost, Unreachable, UsageError
-from ordercast.model.events import Batch, Dropped, Left, Reconnected, Transition, View
+from ordercast.model.events import Batch, Dropped, Left, Piece, Reconnected, Transition, View
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
 from ordercast.session.addresses import Address, UnixAddress
@@ -207,10 +207,17 @@ class Client(Member):
         await asyncio.gather(*changes)
 
     async def _send(
-        self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
+        self,
+        groups: tuple[str, ...],
+        data: list[bytes],
+        service: Service,
+        *,
+        confirm: bool,
+        self_discard: bool,
+        headed: bool,
     ) -> Position | None:
         link = await self._current()
-        head = link.half.head(groups, self_discard=self_discard, confirm=confirm)
+        head = link.half.head(groups, self_discard=self_discard, confirm=confirm, headed=headed)
         link.half.check_sizes(head, data)
         waits: list[asyncio.Future[Position]] = []
         start = 0
@@ -239,7 +246,7 @@ class Client(Member):
             case Batch() | View() | Transition() | Left() | Dropped() | Reconnected():
                 if isinstance(news, Batch):
                     self._last = news.last
-                self.inbox.put(news, size)
+                self._put(news, size, link.half.name)
                 if self._waiters.await_changes:
                     self._give_advance(size)
                 self._waiters.saw(news, link.half.name)
@@ -253,6 +260,16 @@ class Client(Member):
                 self._refused(news)
             case Closing() | Welcome():
                 pass  # the link has seen to it
+
+    def _put(self, piece: Piece, size: int, me: str) -> None:
+        """Replies are for those who wait for them, and never in the stream."""
+        if not isinstance(piece, Batch) or not piece.headers or piece.groups != (me,):
+            self.inbox.put(piece, size)
+            return
+        for rest in self._requests.without_replies(piece):
+            self.inbox.put(rest, size)
+            size = 0
+        self.inbox.pass_by(size)
 
     def _answered(self, answer: Any) -> None:
         if self._answers:

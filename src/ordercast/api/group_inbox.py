@@ -52,6 +52,7 @@ class GroupInbox(Inbox[Piece, Event]):
         self._claims: dict[str, GroupQueue] = {}
         self._left: set[str] = set()  # groups whose reader has gone: passed over until the leave has come
         self._owner: InboxOwner | None = None  # once there are claims
+        self._is_finished = False
 
     # Who reads what
 
@@ -80,13 +81,24 @@ class GroupInbox(Inbox[Piece, Event]):
     # What comes
 
     def put(self, piece: Piece, size: int) -> None:
-        if not self._claims and not self._left:
+        if self._is_finished:
+            self.pass_by(size)
+        elif not self._claims and not self._left:
             super().put(piece, size)
         elif queues := self._queues_for(piece):
             self._put_into(queues, piece, size)
         else:
-            self.size += size
-            self.took(size)
+            self.pass_by(size)
+
+    def pass_by(self, size: int) -> None:
+        """Something of this size came that no reader gets."""
+        self.size += size
+        self.took(size)
+
+    def finish(self) -> None:
+        """End the stream behind what is here, though more may come."""
+        self._is_finished = True
+        self.close()
 
     def close(self, failure: BaseException | None = None) -> None:
         super().close(failure)

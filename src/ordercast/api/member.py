@@ -14,25 +14,29 @@ group that is read apart, with `group()`, is missing there.
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Literal, overload
 
 from ordercast.api.group_inbox import GroupInbox, received
 from ordercast.api.group_reader import GroupReader
 from ordercast.api.pieces import GroupEvents, GroupPieces
+from ordercast.api.requests import Inquiries, reply_content
 from ordercast.groups.names import (
+    GROUPS_MAX,
     MEMBERSHIPS_MAX,
+    RESERVED,
     check_may_send,
     checked_destinations,
     checked_groups,
     checked_joinable,
 )
-from ordercast.model.errors import UsageError
-from ordercast.model.events import Event
+from ordercast.model.errors import ConnectionLost, UsageError
+from ordercast.model.events import Event, Message
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
-from ordercast.session.payloads import Payload, checked_payloads, checked_service
+from ordercast.session.payloads import Sendable, checked_contents, checked_service
 
 
 class Member(ABC):
@@ -44,6 +48,8 @@ class Member(ABC):
         self.joined: set[str] = set()  # groups that were asked for
         self._memberships_max = memberships_max
         self._on_loss: list[Callable[[str], None]] = []
+        self._requests = Inquiries()
+        self._is_draining = False
 
     def __repr__(self) -> str:
         groups = f" in {', '.join(sorted(self.joined))}" if self.joined else ""
@@ -66,6 +72,8 @@ class Member(ABC):
         """As `join`, for the parts of Ordercast itself: replicas and archivers meet in groups that others cannot join
         (`groups/names.py`)."""
         self._check_usable()
+        if self._is_draining:
+            raise UsageError(f"{self.name} is draining, and joins nothing any more: connect again")
         wanted = checked_groups(groups)
         for group in wanted:
             if group in self.joined:
@@ -92,100 +100,152 @@ class Member(ABC):
     async def send(
         self,
         to: str | Iterable[str],
-        data: Payload,
+        data: Sendable,
         service: Service = Service.AGREED,
         *,
         confirm: Literal[False] = False,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> None: ...
 
     @overload
     async def send(
         self,
         to: str | Iterable[str],
-        data: Payload,
+        data: Sendable,
         service: Service = Service.AGREED,
         *,
         confirm: Literal[True],
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position: ...
 
     @overload
     async def send(
         self,
         to: str | Iterable[str],
-        data: Payload,
+        data: Sendable,
         service: Service = Service.AGREED,
         *,
         confirm: bool,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position | None: ...
 
     async def send(
         self,
         to: str | Iterable[str],
-        data: Payload,
+        data: Sendable,
         service: Service = Service.AGREED,
         *,
         confirm: bool = False,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position | None:
         """Send one message to a group, to several, or to one member by name; nobody gets it twice, and the sender need
         not be a member. Returns when it is accepted; with `confirm` when it has its place in the order, and says which.
+        `headers`: short texts by name, beside the data.
         """
-        return await self.send_many(to, (data,), service, confirm=confirm, self_discard=self_discard)
+        return await self.send_many(to, (data,), service, confirm=confirm, self_discard=self_discard, headers=headers)
 
     @overload
     async def send_many(
         self,
         to: str | Iterable[str],
-        payloads: Sequence[Payload],
+        payloads: Sequence[Sendable],
         service: Service = Service.AGREED,
         *,
         confirm: Literal[False] = False,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> None: ...
 
     @overload
     async def send_many(
         self,
         to: str | Iterable[str],
-        payloads: Sequence[Payload],
+        payloads: Sequence[Sendable],
         service: Service = Service.AGREED,
         *,
         confirm: Literal[True],
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position | None: ...
 
     @overload
     async def send_many(
         self,
         to: str | Iterable[str],
-        payloads: Sequence[Payload],
+        payloads: Sequence[Sendable],
         service: Service = Service.AGREED,
         *,
         confirm: bool,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position | None: ...
 
     async def send_many(
         self,
         to: str | Iterable[str],
-        payloads: Sequence[Payload],
+        payloads: Sequence[Sendable],
         service: Service = Service.AGREED,
         *,
         confirm: bool = False,
         self_discard: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Position | None:
         """Several at once, which costs far less than one by one. What cannot be sent is refused before anything is.
-        With `confirm` the place of the last."""
+        With `confirm` the place of the last. `headers`: of each of them, beside its own."""
         groups = checked_destinations(to if isinstance(to, str) else tuple(to))
         checked_service(service)
         check_may_send(groups, self.joined)
-        data = checked_payloads(payloads)
+        data, headed = checked_contents(payloads, headers)
         if not data:
             return None
-        return await self._send(groups, data, service, confirm=confirm, self_discard=self_discard)
+        return await self._send(groups, data, service, confirm=confirm, self_discard=self_discard, headed=headed)
+
+    # Asking somebody
+
+    async def request(
+        self,
+        to: str | Iterable[str],
+        data: Sendable,
+        service: Service = Service.AGREED,
+        *,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> Message:
+        """Send a message that wants a reply, and return the first one. TimeoutError when none came within so many
+        seconds: nobody may be there. Replies do not come in the stream."""
+        number, payload, future = self._requests.new(data, headers)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._send_request(to, payload, service)
+                return await future
+        except TimeoutError:
+            where = to if isinstance(to, str) else ", ".join(to)
+            raise TimeoutError(f"no reply from {where} within {timeout:g} s: is anybody there who replies?") from None
+        finally:
+            self._requests.forget(number)
+
+    async def _send_request(self, to: str | Iterable[str], payload: bytes, service: Service) -> None:
+        groups = checked_destinations(to if isinstance(to, str) else tuple(to))
+        checked_service(service)
+        check_may_send(groups, self.joined)
+        await self._send(groups, [payload], service, confirm=False, self_discard=False, headed=True)
+
+    async def reply(
+        self,
+        message: Message,
+        data: Sendable,
+        service: Service = Service.AGREED,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Answer a message of which `wants_reply` is true. Returns when the reply is accepted."""
+        payload = reply_content(message, data, headers)
+        checked_service(service)
+        await self._send((message.sender,), [payload], service, confirm=False, self_discard=False, headed=True)
 
     # Receiving
 
@@ -217,6 +277,22 @@ class Member(ABC):
     async def members(self, group: str) -> tuple[str, ...]:
         """Who is in a group, by name; nobody in one that does not exist. One need not be in it to ask."""
 
+    # Ending
+
+    async def drain(self) -> None:
+        """Leave all groups, and return when everything that was sent before has its place in the order. What has come
+        is still to be read, and can be replied to; then the stream ends. Nothing can be joined any more. A replica has
+        to be closed first."""
+        self._check_usable()
+        if parts := sorted(group for group in self.joined if group.startswith(RESERVED)):
+            raise UsageError(f"{self.name} carries {parts[0].lstrip(RESERVED)}: close the replica first, then drain")
+        self._is_draining = True
+        left = sorted(self.joined)
+        for start in range(0, len(left), GROUPS_MAX):
+            await self.leave(*left[start : start + GROUPS_MAX])
+        await self._send((self.name,), [b""], Service.AGREED, confirm=True, self_discard=True, headed=False)
+        self.inbox.finish()
+
     # Losing the stream
 
     def on_loss(self, tell: Callable[[str], None]) -> None:
@@ -226,6 +302,7 @@ class Member(ABC):
         self._on_loss.append(tell)
 
     def _tell_loss(self, why: str) -> None:
+        self._requests.fail(ConnectionLost(f"no reply can come any more: {why}"))
         for tell in list(self._on_loss):
             tell(why)
 
@@ -241,5 +318,13 @@ class Member(ABC):
 
     @abstractmethod
     async def _send(
-        self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
-    ) -> Position | None: ...
+        self,
+        groups: tuple[str, ...],
+        data: list[bytes],
+        service: Service,
+        *,
+        confirm: bool,
+        self_discard: bool,
+        headed: bool,
+    ) -> Position | None:
+        """`headed`: the data of each begins with headers."""

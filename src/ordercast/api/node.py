@@ -105,10 +105,17 @@ class Node(Member):
         await asyncio.gather(*changes)
 
     async def _send(
-        self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
+        self,
+        groups: tuple[str, ...],
+        data: list[bytes],
+        service: Service,
+        *,
+        confirm: bool,
+        self_discard: bool,
+        headed: bool,
     ) -> Position | None:
         self._check_usable()
-        head = data_head(self._name, groups, self_discard=self_discard, confirm=confirm)
+        head = data_head(self._name, groups, self_discard=self_discard, confirm=confirm, headed=headed)
         largest = max(map(len, data))
         size_max = self.host.config.sizes.message_size_max - len(head)
         if largest > size_max:
@@ -133,7 +140,11 @@ class Node(Member):
     def on_handout(self, handout: Handout) -> None:
         content = handout.content
         piece = self._batch(content) if isinstance(content, MessageRun) else content.news
-        self.inbox.put(piece, size_of(piece))
+        if isinstance(piece, Batch) and piece.headers and piece.groups == (self._name,):
+            for rest in self._requests.without_replies(piece):
+                self.inbox.put(rest, size_of(rest))
+        else:
+            self.inbox.put(piece, size_of(piece))
         self._waiters.saw(piece, self._name)
 
     def _batch(self, run: MessageRun) -> Batch:

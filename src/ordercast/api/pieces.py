@@ -24,11 +24,11 @@ def rest_of(piece: Piece, taken: int) -> Piece | None:
 
 def size_of(piece: Piece) -> int:
     if isinstance(piece, Batch):
-        return sum(map(len, piece.data)) + MESSAGE_OVERHEAD * len(piece)
+        return sum(map(len, piece.raw)) + MESSAGE_OVERHEAD * len(piece)
     return MESSAGE_OVERHEAD + (8 * len(piece.members) if isinstance(piece, View) else 0)
 
 
 def batch_from(run: MessageRun, head: Head) -> Batch:
     size = len(run.head)
     data = [payload[size:] for payload in run.payloads]
-    return Batch(head.groups, head.sender, data, run.services, run.places)
+    return Batch(head.groups, head.sender, data, run.services, run.places, head.is_headed)

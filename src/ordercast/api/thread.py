@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -21,9 +21,10 @@ from ordercast.api.pieces import size_of
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.model.effects import Alarm
 from ordercast.model.errors import UsageError
-from ordercast.model.events import Piece
+from ordercast.model.events import Message, Piece
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
+from ordercast.session.payloads import Sendable
 
 T = TypeVar("T")
 CROSSING_SIZE_MAX = 1 << 20  # bytes on their way from one thread to the other; what is more waits in the node's inbox
@@ -96,10 +97,36 @@ class ThreadedNode(Member):
         await asyncio.shield(self._over_there(work))  # or the two would not agree on what was asked for
 
     async def _send(
-        self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
+        self,
+        groups: tuple[str, ...],
+        data: list[bytes],
+        service: Service,
+        *,
+        confirm: bool,
+        self_discard: bool,
+        headed: bool,
     ) -> Position | None:
-        sending = self.node.send_many(groups, data, service, confirm=confirm, self_discard=self_discard)
+        send = self.node._send
+        sending = send(groups, data, service, confirm=confirm, self_discard=self_discard, headed=headed)
         return await self._over_there(sending)
+
+    async def request(
+        self,
+        to: str | Iterable[str],
+        data: Sendable,
+        service: Service = Service.AGREED,
+        *,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> Message:
+        """As every member does; the reply is awaited where it comes."""
+        return await self._over_there(self.node.request(to, data, service, timeout=timeout, headers=headers))
+
+    async def drain(self) -> None:
+        """As every member does: the node ends its stream when all is in it, and this one ends behind it."""
+        await self._over_there(self.node.drain())
+        self._is_draining = True
+        self.joined.clear()
 
     # In the node's thread
 

@@ -101,8 +101,9 @@ def record_bytes(place: Place, entry: Message | News, commit: SinkCommit | None 
     if commit is not None:
         return commit_bytes(commit) + b"\n" + record_bytes(place, entry)
     if isinstance(entry, Message):
-        head = json.dumps(
-            [str(place), entry.groups, entry.sender, position_text(entry.position), int(entry.service)], **_JSON_OPTIONS
-        )
+        said: list[Any] = [str(place), entry.groups, entry.sender, position_text(entry.position), int(entry.service)]
+        if entry.headers:
+            said.append(dict(entry.headers))
+        head = json.dumps(said, **_JSON_OPTIONS)
         return head.encode() + b"\n" + entry.data
     return json.dumps(str(place)).encode() + b"\n" + news_bytes(entry)

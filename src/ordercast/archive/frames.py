@@ -10,9 +10,10 @@
     places   origin (16), number (8), base (2), each (4), first (4)
 
 Messages of a run have one sender and the same groups, as in a `Batch`; they stand in columns, so that neither writing
-nor reading does anything for each of them. One service, or one length, stands once. A frame has one view: it ends where
-a view comes. The checksum covers the magic and everything behind the checksum; whatever a crash left behind the last
-whole frame is cut off.
+nor reading does anything for each of them. One service, or one length, stands once. Where messages have headers, which
+the shape says, these stand ahead of their data (`model/headers.py`). A frame has one view: it ends where a view comes.
+The checksum covers the magic and everything behind the checksum; whatever a crash left behind the last whole frame is
+cut off.
 
 The magic says the format. Frames of format 1 are read, and no longer written: a view there has no origin, which is its
 configuration then, places have no base, which is 0 then, and the checksum does not cover the magic.
@@ -50,7 +51,7 @@ FIXED_SIZE: Final = OPENING.size + HEADER.size
 FRAME_SIZE_MAX: Final = 1 << 30
 
 MESSAGES, NEWS, COMMIT = 1, 2, 3
-ONE_SERVICE, ONE_LENGTH = 1, 2  # bits of the shape
+ONE_SERVICE, ONE_LENGTH, HEADED = 1, 2, 4  # bits of the shape
 
 assert array("I").itemsize == 4
 _IS_LITTLE = array("I", [1]).tobytes()[0] == 1
@@ -97,6 +98,7 @@ class Columns:
     services: bytes  # one, or one each
     lengths: int | array[int]  # all of this length, or one each
     data: memoryview
+    is_headed: bool = False
 
     def batch(self) -> Batch:
         whole = bytes(self.data)
@@ -104,7 +106,7 @@ class Columns:
         starts = [0, *ends[:-1]]
         payloads = [whole[start:end] for start, end in zip(starts, ends, strict=True)]
         services = self.services * self.count if len(self.services) == 1 else self.services
-        return Batch(self.groups, self.sender, payloads, services, self.places)
+        return Batch(self.groups, self.sender, payloads, services, self.places, self.is_headed)
 
     def ends(self) -> Sequence[int]:
         if isinstance(self.lengths, int):
@@ -124,17 +126,17 @@ def run_parts(item: Item, commit: SinkCommit | None = None) -> list[bytes]:
         return [RUN.pack(NEWS, len(body)), body]
     head = json.dumps([item.sender, *item.groups], separators=(",", ":")).encode()
     extra = b"" if commit is None else commit_bytes(commit)
-    count, shape = len(item.data), 0
+    count, shape = len(item.raw), HEADED * item.is_headed
     services = bytes(item.services)
     if services.count(services[:1]) == count:
-        services, shape = services[:1], ONE_SERVICE
-    lengths = array("I", map(len, item.data))
+        services, shape = services[:1], shape | ONE_SERVICE
+    lengths = array("I", map(len, item.raw))
     total = sum(lengths)
     if lengths.count(lengths[0]) == count:
         lengths, shape = lengths[:1], shape | ONE_LENGTH
     columns = COLUMNS.pack(count, *item.places.origin, *item.places[1:], len(head), len(extra), shape)
     columns += head + extra + services + lengths_bytes(lengths)
-    return [RUN.pack(MESSAGES if commit is None else COMMIT, len(columns) + total), columns, *item.data]
+    return [RUN.pack(MESSAGES if commit is None else COMMIT, len(columns) + total), columns, *item.raw]
 
 
 def sealed(first: int, count: int, time_ns: int, view: ViewId, position: Position, runs: list[bytes]) -> bytes:
@@ -277,7 +279,9 @@ def _columns_run(number: int, kind: int, rest: memoryview, is_former: bool) -> R
     if len(rest) - at != total:
         raise WireError("the lengths of messages are not those of their bytes")
     one_or_each = lengths[0] if shape & ONE_LENGTH else lengths
-    return Run(number, Columns(tuple(groups), sender, count, places, services, one_or_each, rest[at:]), commit)
+    is_headed = bool(shape & HEADED)
+    columns = Columns(tuple(groups), sender, count, places, services, one_or_each, rest[at:], is_headed)
+    return Run(number, columns, commit)
 
 
 def cut(frame: bytes | memoryview, header: Header, first: int, last: int) -> bytes:

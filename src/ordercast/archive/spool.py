@@ -40,11 +40,11 @@ class Spool:
         """What is to wait in its stead."""
         if not isinstance(item, Batch):
             return item
-        size = sum(map(len, item.data))
+        size = sum(map(len, item.raw))
         if self._in_memory + size <= MEMORY_SIZE:
             self._in_memory += size
             return item
-        columns = pickle.dumps((list(item.data), bytes(item.services)), protocol=pickle.HIGHEST_PROTOCOL)
+        columns = pickle.dumps((list(item.raw), bytes(item.services), item.is_headed), protocol=pickle.HIGHEST_PROTOCOL)
         try:
             self._write(columns)
         except OSError:  # it waits in memory after all; nobody should bring more
@@ -78,8 +78,8 @@ class Spool:
             return item
         assert self._file is not None
         self._file.seek(item.at)
-        data, services = pickle.loads(self._file.read(item.size))
-        return Batch(item.groups, item.sender, data, services, item.places)
+        raw, services, is_headed = pickle.loads(self._file.read(item.size))
+        return Batch(item.groups, item.sender, raw, services, item.places, is_headed)
 
     def clear(self) -> None:
         """Nothing waits any more."""

@@ -74,6 +74,8 @@ def _document(entry: Entry) -> dict[str, Any]:
             document |= {"kind": "message", "groups": found.groups, "sender": found.sender, "view": entry.view}
             document |= {"position": position_text(found.position), "service": found.service.name.lower()}
             document |= payload_document(found.data)
+            if found.headers:
+                document["headers"] = dict(found.headers)
             if entry.commit is not None:
                 document["commit"] = {"sink": entry.commit.sink, "batch": entry.commit.batch}
         case View():

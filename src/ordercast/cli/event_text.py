@@ -118,6 +118,7 @@ def event_document(event: Event) -> dict[str, Any]:
                 "groups": list(event.groups),
                 "sender": event.sender,
                 **payload_document(event.data),
+                **({"headers": dict(event.headers)} if event.headers else {}),
                 "service": event.service.name.lower(),
                 "position": place_document(event.position),
             }

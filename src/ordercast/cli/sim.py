@@ -27,7 +27,7 @@ from ordercast.sim.fault_text import fault_from
 from ordercast.sim.network_swarm import SIM_NETWORKS
 from ordercast.sim.options import SimOptions
 from ordercast.sim.ring_topologies import attachments_of, topology_from
-from ordercast.sim.run_options import replay_command
+from ordercast.sim.run_options import drawn_text, replay_command
 from ordercast.sim.swarm import options_of
 from ordercast.sim.topology import Attachments
 from ordercast.sim.topology_text import attachments_from, links_from_text, rate_from_text
@@ -214,6 +214,8 @@ def _run(options: SimOptions, seed: int, trace: Path | None, command: str) -> Re
 
 
 def draw_recording(console: Console, recording: Recording, path: str | None) -> None:
+    if "--hostile" in recording.command.split():
+        console.print(Text(f"drawn    {drawn_text(recording.options)}\n"), soft_wrap=True)
     draw_timeline(console, recording.timeline.entries)
     console.print()
     console.print(process_table(recording.timeline.tallies))

@@ -15,6 +15,7 @@ from rich.text import Text
 from ordercast.cli.drawing import coverage_table
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.recording import record, run_info
+from ordercast.cli.smallest import draw_smallest, shrunken
 from ordercast.cli.terminal import INTERRUPTED, Meter, complain, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT
@@ -85,6 +86,7 @@ def run_swarm(
     processes: int | None,
     trace: Path | None,
     strict_coverage: bool,
+    shrinks: bool,
     as_json: bool,
 ) -> int:
     wanted = seeds_from(seeds)
@@ -100,10 +102,16 @@ def run_swarm(
     _gather(harvest, wanted, processes)
     if trace is not None:
         _write_traces(harvest, trace)
+    smallest = None
+    if shrinks and harvest.failures and not harvest.is_interrupted:
+        seed = harvest.failures[0].seed
+        smallest = shrunken(_options(seed, harvest), seed)
     if as_json:
-        write_json(_document(harvest, wanted))
+        write_json(_document(harvest, wanted) | ({} if smallest is None else {"smallest": smallest.document()}))
     else:
         _draw(output(), harvest)
+        if smallest is not None:
+            draw_smallest(output(), smallest)
     if harvest.failures or (strict_coverage and harvest.never()):
         return 1
     return INTERRUPTED if harvest.is_interrupted else 0

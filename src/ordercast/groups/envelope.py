@@ -30,6 +30,7 @@ from ordercast.wire.reader import ByteReader
 FIXED_SIZE = 4
 SELF_DISCARD = 1  # the sender does not want its own message back
 CONFIRM = 2  # the sender wants to know the message's place in the order
+HEADED = 4  # the data begins with headers (`model/headers.py`)
 KIND_AT = 2
 FLAGS_AT = 3
 
@@ -54,6 +55,10 @@ class Head(NamedTuple):
     sender: str
     groups: tuple[str, ...]
     flags: int = 0
+
+    @property
+    def is_headed(self) -> bool:
+        return bool(self.flags & HEADED)
 
 
 def encode_head(head: Head) -> bytes:
@@ -147,6 +152,9 @@ def leave_payload(full: str, groups: Sequence[str]) -> bytes:
     return encode_head(Head(Kind.LEAVE, full, tuple(groups)))
 
 
-def data_head(full: str, groups: tuple[str, ...], *, self_discard: bool = False, confirm: bool = False) -> bytes:
+def data_head(
+    full: str, groups: tuple[str, ...], *, self_discard: bool = False, confirm: bool = False, headed: bool = False
+) -> bytes:
     """What the messages of this client to these groups begin with."""
-    return encode_head(Head(Kind.DATA, full, groups, SELF_DISCARD * self_discard | CONFIRM * confirm))
+    flags = SELF_DISCARD * self_discard | CONFIRM * confirm | HEADED * headed
+    return encode_head(Head(Kind.DATA, full, groups, flags))

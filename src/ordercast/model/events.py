@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from ordercast.model.headers import CONTENT_TYPE, NO_HEADERS, REQUEST, Headers, headers_and_data
 from ordercast.model.ids import ConfigurationId, Places, Position
 from ordercast.model.service import Service
 
@@ -42,6 +43,17 @@ class Message(NamedTuple):
     data: bytes
     position: Position
     service: Service
+    headers: Headers = NO_HEADERS  # what its sender says beside the data
+
+    @property
+    def content_type(self) -> str | None:
+        """What the data is, as its sender says: `application/json`. None: nothing is said."""
+        return self.headers.get(CONTENT_TYPE)
+
+    @property
+    def wants_reply(self) -> bool:
+        """Whether its sender waits for a reply: it came from `request()`."""
+        return REQUEST in self.headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,29 +110,42 @@ GroupNews = View | Transition | Left
 
 class Batch:
     """Messages in a row from one sender to the same groups, in columns: for those who count microseconds. Iterating
-    gives them one by one."""
+    gives them one by one. Either none of them has headers, or each has a block of them ahead of its data."""
 
-    __slots__ = ("data", "groups", "places", "sender", "services")
+    __slots__ = ("data", "groups", "headers", "places", "raw", "sender", "services")
 
     def __init__(
         self,
         groups: tuple[str, ...],
         sender: str,
-        data: Sequence[bytes],
+        raw: Sequence[bytes],
         services: Sequence[int],
         places: Places,
+        is_headed: bool = False,
     ) -> None:
         self.groups = groups
         self.sender = sender
-        self.data = data
+        self.raw = self.data = raw  # as they were sent; `data` is without the headers
+        self.headers: Sequence[Headers] = ()  # of each, unless none of them has any
         self.services = services
         self.places = places
+        if is_headed:
+            taken = [headers_and_data(payload) for payload in raw]
+            self.headers, self.data = [headers for headers, _ in taken], [data for _, data in taken]
+
+    @property
+    def is_headed(self) -> bool:
+        return bool(self.headers)
 
     def __len__(self) -> int:
         return len(self.data)
 
     def __iter__(self) -> Iterator[Message]:
         at = self.places.at
+        if self.headers:
+            for index, (data, service) in enumerate(zip(self.data, self.services, strict=True)):
+                yield Message(self.groups, self.sender, data, at(index), _SERVICES[service], self.headers[index])
+            return
         for index, (data, service) in enumerate(zip(self.data, self.services, strict=True)):
             yield Message(self.groups, self.sender, data, at(index), _SERVICES[service])
 
@@ -135,7 +160,8 @@ class Batch:
     def part(self, start: int, end: int) -> Batch:
         """Return a batch of some of the messages, numbered from 0."""
         places = self.places.after(start)
-        return Batch(self.groups, self.sender, self.data[start:end], self.services[start:end], places)
+        services = self.services[start:end]
+        return Batch(self.groups, self.sender, self.raw[start:end], services, places, self.is_headed)
 
 
 _SERVICES = tuple(Service)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-EXTRAS = {"rich": "cli", "pyarrow": "trace", "numpy": "spark", "pandas": "spark", "pyspark": "spark"}
+EXTRAS = {
+    "rich": "cli",
+    "pyarrow": "trace",
+    "numpy": "spark",
+    "pandas": "spark",
+    "pyspark": "spark",
+    "msgpack": "msgpack",
+}
 
 
 def missing_extra(who: str, error: ModuleNotFoundError) -> str:

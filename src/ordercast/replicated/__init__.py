@@ -14,6 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ordercast.replicated.arrival import Patience
+    from ordercast.replicated.blocking import BlockingReplica
+    from ordercast.replicated.blocking_fronts import (
+        BlockingBarrier,
+        BlockingCounter,
+        BlockingDictionary,
+        BlockingFront,
+        BlockingLeader,
+        BlockingLock,
+        BlockingQueue,
+    )
     from ordercast.replicated.effects import Changed, Progress, Standing
     from ordercast.replicated.machine import Frozen, Origin
     from ordercast.replicated.quorum import EverySide, LastMajority, Majority, Side
@@ -22,7 +32,14 @@ if TYPE_CHECKING:
     from ordercast.replicated.structures.base import Age, Applied, Caller, Cut, Front, Lost, Reloaded, Structure
     from ordercast.replicated.structures.claims import Held
     from ordercast.replicated.structures.counter import Counter, CounterFront
-    from ordercast.replicated.structures.dictionary import Compared, Dictionary, DictionaryFront, KeyChanged
+    from ordercast.replicated.structures.dictionary import (
+        Compared,
+        ComparedMany,
+        Dictionary,
+        DictionaryFront,
+        KeyChanged,
+        Lease,
+    )
     from ordercast.replicated.structures.fields import Reader, value_bytes
     from ordercast.replicated.structures.leader import Leader, LeaderFront, Leadership
     from ordercast.replicated.structures.lock import Lock, LockFront
@@ -33,9 +50,18 @@ _HOMES = {
     "Applied": "structures.base",
     "Barrier": "structures.barrier",
     "BarrierFront": "structures.barrier",
+    "BlockingBarrier": "blocking_fronts",
+    "BlockingCounter": "blocking_fronts",
+    "BlockingDictionary": "blocking_fronts",
+    "BlockingFront": "blocking_fronts",
+    "BlockingLeader": "blocking_fronts",
+    "BlockingLock": "blocking_fronts",
+    "BlockingQueue": "blocking_fronts",
+    "BlockingReplica": "blocking",
     "Caller": "structures.base",
     "Changed": "effects",
     "Compared": "structures.dictionary",
+    "ComparedMany": "structures.dictionary",
     "Counter": "structures.counter",
     "CounterFront": "structures.counter",
     "Cut": "structures.base",
@@ -51,6 +77,7 @@ _HOMES = {
     "Leader": "structures.leader",
     "LeaderFront": "structures.leader",
     "Leadership": "structures.leader",
+    "Lease": "structures.dictionary",
     "Lock": "structures.lock",
     "LockFront": "structures.lock",
     "Lost": "structures.base",
@@ -76,9 +103,18 @@ __all__ = [
     "Applied",
     "Barrier",
     "BarrierFront",
+    "BlockingBarrier",
+    "BlockingCounter",
+    "BlockingDictionary",
+    "BlockingFront",
+    "BlockingLeader",
+    "BlockingLock",
+    "BlockingQueue",
+    "BlockingReplica",
     "Caller",
     "Changed",
     "Compared",
+    "ComparedMany",
     "Counter",
     "CounterFront",
     "Cut",
@@ -94,6 +130,7 @@ __all__ = [
     "Leader",
     "LeaderFront",
     "Leadership",
+    "Lease",
     "Lock",
     "LockFront",
     "Lost",

@@ -50,10 +50,12 @@ from ordercast.replicated.effects import (
 from ordercast.replicated.facts import Round
 from ordercast.replicated.frames import TransferFrame, key_of
 from ordercast.replicated.structures.base import BACK_COMMAND, Owned, gone_command
+from ordercast.replicated.structures.ticking import TICK_S, Timed, tick_command
 from ordercast.replicated.told import Filling, Told
 
 SUBMITTED_MAX = 4096  # by the application and not answered; more wait
 OUTSTANDING_MAX = 2 * SUBMITTED_MAX  # batches of the core, with those that nobody waits for any more
+RANK_MAX = 8  # of a replica among those who say ticks
 
 
 class Desk:
@@ -65,6 +67,7 @@ class Desk:
         patience: Patience,
         *,
         submitted_max: int = SUBMITTED_MAX,
+        tick_ns: int = int(TICK_S * SECOND),
     ) -> None:
         """`machine` is the core's."""
         self.core = core
@@ -74,6 +77,10 @@ class Desk:
         self._group = group.encode()
         self._machine = machine
         self._owned = machine.structure if isinstance(machine.structure, Owned) else None
+        self._timed = machine.structure if isinstance(machine.structure, Timed) else None
+        self._tick_ns = tick_ns
+        self._ticks = -1  # of the structure, when the next one became due
+        self._tick_due: Instant | None = None
         self._patience = patience
         self._batches = Batches(submitted_max)
         self._again: list[bytes] = []  # commands that nobody waits for and that were refused
@@ -93,10 +100,8 @@ class Desk:
 
     @property
     def next_deadline(self) -> Instant | None:
-        silence, stall = self._silence_ends, None if self._arrival is None else self._arrival.deadline
-        if silence is None or stall is None:
-            return stall if silence is None else silence
-        return min(silence, stall)
+        stall = None if self._arrival is None else self._arrival.deadline
+        return min((at for at in (self._silence_ends, stall, self._tick_due) if at is not None), default=None)
 
     @property
     def is_fetching(self) -> bool:
@@ -162,7 +167,7 @@ class Desk:
     def end(self, now: Instant, why: str) -> list[DeskEffect]:
         """It is over: nobody gets an answer any more, and what is here is of no membership."""
         effects = self.lost(now, why)
-        self._round = self._silence_ends = None
+        self._round = self._silence_ends = self._tick_due = None
         return [*effects, Abandoned(*self._batches.clear())]
 
     def _submit(self, now: Instant, effects: list[DeskEffect]) -> None:
@@ -268,7 +273,33 @@ class Desk:
         if self._silence_ends is not None and now >= self._silence_ends:
             self._round = self._silence_ends = None  # the patience begins anew, if it is still open
             self._take(now, self.core.lose_patience(), effects)
+        if self._tick_due is not None and now >= self._tick_due:
+            self._tick_due = None
+            self._say_tick(effects)
         return self._settled(now, effects)
+
+    def _watch_ticks(self, now: Instant) -> None:
+        """The next tick is due when the last one was applied long enough ago. The first of the holders says it; the
+        others do when it does not."""
+        timed = self._timed
+        if timed is None or not timed.awaits_tick or not self.core.is_primary:
+            self._tick_due, self._ticks = None, -1
+        elif self._tick_due is None or self._ticks != timed.ticks:
+            self._ticks = timed.ticks
+            self._tick_due = Instant(now + self._tick_ns * (2 + self._rank) // 2)
+
+    @property
+    def _rank(self) -> int:
+        holders = () if self.status is None else self.status.holders
+        me = self.core.me.name
+        return min(holders.index(me), RANK_MAX) if me in holders else RANK_MAX
+
+    def _say_tick(self, effects: list[DeskEffect]) -> None:
+        timed = self._timed
+        if timed is not None and timed.awaits_tick and self.core.is_primary:
+            command = tick_command(timed.ticks + 1)
+            if not self._batches.has_posted(command):
+                self._post(command, effects)
 
     def _watch_round(self, now: Instant) -> None:
         """A silent member costs the group this time once at a view, and nothing at any other."""
@@ -337,6 +368,8 @@ class Desk:
     def _settled(self, now: Instant, effects: list[DeskEffect]) -> list[DeskEffect]:
         """After everything that may have changed the copy, or what is known of the component."""
         self._watch_round(now)
+        if self._timed is not None:
+            self._watch_ticks(now)
         if self.core.is_primary:
             again, self._again = self._again, []
             for command in again:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -126,6 +126,7 @@ class Replica(Generic[FrontT]):
         self._seen: object = None  # the desk's mark when waiters were told last
         self._ended: BaseException | None = None
         self._leaving: asyncio.Task[None] | None = None  # after a failure
+        self._repeated: set[asyncio.Task[None]] = set()  # what is done again and again
 
     # Beginning and end
 
@@ -174,6 +175,9 @@ class Replica(Generic[FrontT]):
         self._end(error)
         await Dispatcher.of(self._member).remove(self._meeting, self)
         await self._line.stop()
+        for task in list(self._repeated):
+            task.cancel()
+        await asyncio.gather(*self._repeated, return_exceptions=True)
         if self._sending is not None:
             self._sending.cancel()
             await asyncio.gather(self._sending, return_exceptions=True)
@@ -249,6 +253,19 @@ class Replica(Generic[FrontT]):
         if self._ended is None and self._desk.add(command, None):
             asyncio.get_running_loop().call_soon(self._go_on)
 
+    def repeat(self, deed: Callable[[], Coroutine[Any, Any, bool]], every: float) -> Callable[[], object]:
+        async def go_on() -> None:
+            is_wanted = True
+            while is_wanted and self._ended is None:
+                await asyncio.sleep(every)
+                with suppress(Error):  # without a primary component: time stands still there, too
+                    is_wanted = await deed()
+
+        task = asyncio.get_running_loop().create_task(go_on())
+        self._repeated.add(task)
+        task.add_done_callback(self._repeated.discard)
+        return task.cancel
+
     async def synced(self) -> int:
         self._check_running()
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -268,8 +285,12 @@ class Replica(Generic[FrontT]):
         self._do(self._desk.force)
         await self.within(self.until(lambda: self._desk.core.is_primary or None), timeout)
 
-    def watch(self, *kinds: type) -> Watch[Any]:
-        return self._watchers.watch(*(kinds or (Applied, Reloaded, Changed, Progress)))
+    def watch(self, *kinds: type, after: int | None = None) -> Watch[Any]:
+        watch = self._watchers.watch(*(kinds or (Applied, Reloaded, Changed, Progress)))
+        if after is not None:
+            for applied in self._machine.applied_after(after):
+                watch.put(applied)
+        return watch
 
     def _check_running(self) -> None:
         if self._ended is not None:

@@ -6,6 +6,7 @@ picture.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,6 +17,9 @@ from ordercast.replicated.machine import Frozen, Origin, SideState
 from ordercast.replicated.quorum import Side
 from ordercast.replicated.structures.base import Applied, Reloaded, Structure
 from ordercast.replicated.structures.fields import U64, Reader
+
+PAST_MAX = 5_000  # commands that are kept for those who watch from a position
+PAST_SIZE_MAX = 4 << 20  # bytes of them
 
 
 class Audience(Protocol):
@@ -72,6 +76,9 @@ class Told:
         self.loads = 0
         self._audience = audience
         self._on_merge = on_merge  # of `EverySide`
+        self._past: deque[tuple[Sequence[bytes], Origin, list[bytes]]] = deque()  # what was applied last
+        self._past_count = 0
+        self._past_size = 0
 
     def apply(self, command: bytes, origin: Origin) -> bytes:
         try:
@@ -81,10 +88,30 @@ class Told:
         place = origin._replace(position=self.count + 1)
         results = self.structure.apply_all(commands, place)
         self.count += len(commands)
+        if commands:
+            self._remember(commands, place, results)
         if self._audience.want(Applied):
             for at, (each, result) in enumerate(zip(commands, results, strict=True), place.position):
                 self._audience.tell(Applied(each, place._replace(position=at), result))
         return encode_results(place.position, results)
+
+    def _remember(self, commands: Sequence[bytes], place: Origin, results: list[bytes]) -> None:
+        self._past.append((commands, place, results))
+        self._past_count += len(commands)
+        self._past_size += sum(map(len, commands))
+        while self._past_count > PAST_MAX or self._past_size > PAST_SIZE_MAX:
+            former = self._past.popleft()[0]
+            self._past_count -= len(former)
+            self._past_size -= sum(map(len, former))
+
+    def applied_after(self, position: int) -> Iterator[Applied | Reloaded]:
+        """What was applied behind this position, as far as it is kept; a Reloaded where it is not."""
+        if position < self.count - self._past_count:
+            yield Reloaded(f"what was applied behind position {position} is not kept here any more")
+        for commands, place, results in list(self._past):
+            for at, (each, result) in enumerate(zip(commands, results, strict=True), place.position):
+                if at > position:
+                    yield Applied(each, place._replace(position=at), result)
 
     def freeze(self) -> Frozen:
         return Counted(self.count, self.structure.freeze())
@@ -120,5 +147,7 @@ class Told:
         if structure is not self.structure:
             self.structure.adopt(structure)
         self.count = count
+        self._past.clear()
+        self._past_count = self._past_size = 0
         self.loads += 1
         self._audience.tell(Reloaded(why))

@@ -72,7 +72,7 @@ class ClientHalf:
         self._hello = Hello(name, policy, self._room)
         self._members: dict[str, list[str]] = {}  # of our groups, sorted
         self._heads: dict[bytes, Head] = {}  # of messages that came
-        self._own_heads: dict[tuple[tuple[str, ...], bool, bool], bytes] = {}
+        self._own_heads: dict[tuple[tuple[str, ...], bool, bool, bool], bytes] = {}
         self._taken = 0  # bytes that the application took and the daemon does not know of
 
     # From the daemon
@@ -130,7 +130,8 @@ class ClientHalf:
             if len(self._heads) >= HEADS_MAX:
                 self._heads.clear()
             head = self._heads[messages.head] = decode_head(messages.head)
-        return Batch(head.groups, head.sender, messages.data, messages.services, messages.places)
+        raw, services, places = messages.data, messages.services, messages.places
+        return Batch(head.groups, head.sender, raw, services, places, head.is_headed)
 
     def _viewed(self, view: View) -> View:
         self._members[view.group] = list(view.members)
@@ -176,13 +177,13 @@ class ClientHalf:
     def members_of(self, group: str, after: str = "") -> bytes:
         return encode_names(FrameKind.MEMBERS_OF, (group, after) if after else (group,))
 
-    def head(self, groups: tuple[str, ...], *, self_discard: bool, confirm: bool) -> bytes:
-        key = groups, self_discard, confirm
+    def head(self, groups: tuple[str, ...], *, self_discard: bool, confirm: bool, headed: bool = False) -> bytes:
+        key = groups, self_discard, confirm, headed
         found = self._own_heads.get(key)
         if found is None:
             if len(self._own_heads) >= HEADS_MAX:
                 self._own_heads.clear()
-            found = data_head(self.name, groups, self_discard=self_discard, confirm=confirm)
+            found = data_head(self.name, groups, self_discard=self_discard, confirm=confirm, headed=headed)
             self._own_heads[key] = found
         return found
 

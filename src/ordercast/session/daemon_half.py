@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Kind, decode_head
+from ordercast.groups.envelope import CONFIRM, HEADED, SELF_DISCARD, Kind, decode_head
 from ordercast.groups.names import (
     CLIENT_SIZE_MAX,
     GROUP_SIZE_MAX,
@@ -51,7 +51,7 @@ HEADS_SIZE_MAX = 1 << 16  # bytes of heads that are remembered as checked
 CHANGES_MAX = 100  # groups that are joined or left at a time
 _QUESTION_SIZE_MAX = NUMBER.size + 1 + GROUP_SIZE_MAX + 1 + CLIENT_SIZE_MAX + 1 + GROUP_SIZE_MAX
 _CHANGES_SIZE_MAX = NUMBER.size + CHANGES_MAX * (1 + GROUP_SIZE_MAX)
-_FLAGS = SELF_DISCARD | CONFIRM
+_FLAGS = SELF_DISCARD | CONFIRM | HEADED
 _PONG = frame(FrameKind.PONG)
 
 

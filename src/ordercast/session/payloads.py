@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
+from ordercast.model.content import Content
 from ordercast.model.errors import UsageError
+from ordercast.model.headers import checked_headers, header_block
 from ordercast.model.service import SERVED, Service
 
 MESSAGE_OVERHEAD = 64  # what a waiting message costs beside its bytes, so that empty ones are bounded too
@@ -18,6 +20,7 @@ def checked_service(service: Service, served: Collection[Service] = SERVED) -> S
 
 
 Payload = bytes | bytearray | memoryview  # what may be sent
+Sendable = Payload | Content  # by a member of groups
 
 
 def checked_payloads(payloads: Sequence[Payload]) -> list[bytes]:
@@ -28,6 +31,17 @@ def checked_payloads(payloads: Sequence[Payload]) -> list[bytes]:
     if not set(map(type, checked)) <= {bytes}:
         checked = [_bytes_from(data) for data in checked]
     return checked
+
+
+def checked_contents(payloads: Sequence[Sendable], headers: Mapping[str, str] | None) -> tuple[list[bytes], bool]:
+    """As `checked_payloads`, and whether each begins with headers: those for all, and what it brings itself."""
+    if headers is None and not any(isinstance(one, Content) for one in payloads):
+        return checked_payloads(cast("Sequence[Payload]", payloads)), False
+    common = checked_headers(headers or {})
+    contents = [one if isinstance(one, Content) else Content(_bytes_from(one)) for one in payloads]
+    if not common and not any(content.headers for content in contents):
+        return [content.data for content in contents], False
+    return [header_block({**common, **content.headers}) + content.data for content in contents], True
 
 
 def _bytes_from(data: object) -> bytes:

@@ -309,7 +309,7 @@ class SimClient:
             self.listener.notified(piece)
 
     def _record_batch(self, batch: Batch) -> None:
-        for groups, sender, data, position, service in batch:
+        for groups, sender, data, position, service, _ in batch:
             if self.is_over:
                 return  # whoever listens has ended it
             message, digest = message_id_of(data), digest_of(data)

@@ -32,7 +32,7 @@ from ordercast.sim.topology import (
     segment_count,
     segments_of,
 )
-from ordercast.sim.users import STRUCTURES
+from ordercast.sim.users import STRUCTURES, TIMED
 from ordercast.trace.records import STAMP_SIZE
 
 # Short timeouts: virtual time is cheap, but every rotation of the token costs real time.
@@ -271,7 +271,10 @@ class SimOptions:
             ),
             (self.hold_ns > 0, "hold_ns must be positive"),
             (not (self.clients and self.replicas), "clients and replicas do not mix: leave out one of the two"),
-            (self.structure in STRUCTURES, f"there is no {self.structure!r}, there are: {', '.join(STRUCTURES)}"),
+            (
+                self.structure in (*STRUCTURES, *TIMED),
+                f"there is no {self.structure!r}, there are: {', '.join((*STRUCTURES, *TIMED))}",
+            ),
             (self.replica_patience_ns > 0, "replica_patience_ns must be positive"),
             (1 <= self.founders <= self.nodes, "founders must be within 1 and the number of hosts"),
             (

@@ -31,6 +31,7 @@ from ordercast.replicated.effects import (
 from ordercast.replicated.frames import REQUEST
 from ordercast.replicated.structures.base import BACK, GONE, Owned, Owner
 from ordercast.replicated.structures.claims import Exclusive, Held
+from ordercast.replicated.structures.ticking import TICK
 from ordercast.replicated.voice import DECISIONS, ComponentVoice
 from ordercast.replicated.wire import Exclude, decode, decode_command, decode_preface, is_command
 from ordercast.sim.replica_tally import Moment, row_of_decision
@@ -263,7 +264,7 @@ class Witness:
 
     def applied(self, command: Command) -> None:
         replica, core, origin = self.replica, self.replica.desk.core, command.origin
-        if command.number == NOBODY and origin.life == replica.life:
+        if command.number == NOBODY and origin.life == replica.life and command.bare[0] != TICK:
             self.count({BACK: Row.BACK, GONE: Row.GONE}[command.bare[0]])
         self.tell(
             records.Applied(

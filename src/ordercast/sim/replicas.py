@@ -28,7 +28,7 @@ from ordercast.sim.replica import Replica
 from ordercast.sim.replica_tally import Moment, ReplicaOccurrence
 from ordercast.sim.replica_witness import GROUP, GROUP_NAME
 from ordercast.sim.station import Station
-from ordercast.sim.users import kind_of, user_of
+from ordercast.sim.users import TIMED, kind_of, user_of
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
 from ordercast.trace.replica_records import ReplicaEvent, ReplicaStarted
@@ -56,6 +56,7 @@ _KILL_PROBABILITY = {
     Moment.CONFIRMING: 0.01,
 }
 _KILL_MAX_NS = MILLISECOND  # after the moment
+_TICK_NS = 20 * MILLISECOND
 _HANG_PROBABILITY = 0.15  # at a view
 _HANG_NS = (5 * MILLISECOND, 250 * MILLISECOND)
 _SILENT_PROBABILITY = 0.05  # in a deed
@@ -228,7 +229,8 @@ class Replicas:
         self._lives += 1
         kind, arguments = kind_of(self._world.options.structure)
         structure = chained(kind, *arguments, piece_size=PIECE_SIZE)
-        replica = Replica(self, node, full, self._lives, structure, user_of(structure, Owner(full, self._lives)))
+        user = user_of(structure, Owner(full, self._lives), is_timed=self._world.options.structure in TIMED)
+        replica = Replica(self, node, full, self._lives, structure, user)
         machine = Told(structure, Ear(replica.witness.was_loaded))
         is_first = (node, name) not in self._known
         if not is_first:
@@ -245,7 +247,7 @@ class Replicas:
             tails=lambda: Spill(block_size=_BLOCK_SIZE),
             slice_size=_SLICE_SIZE,
         )
-        replica.desk = Desk(GROUP_NAME, core, machine, self._patience, submitted_max=_SUBMITTED_MAX)
+        replica.desk = Desk(GROUP_NAME, core, machine, self._patience, submitted_max=_SUBMITTED_MAX, tick_ns=_TICK_NS)
         voices = voices_of(self._rule)
         self.tell(ReplicaStarted(self.now(), replica.life, full, *voices, self._world.options.structure))
         return replica

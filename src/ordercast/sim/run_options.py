@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -14,6 +15,15 @@ from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
 from ordercast.sim.ring_topologies import RingTopology
 from ordercast.sim.topology_text import attachment_texts, link_text, rate_text
+
+SHOWN_MAX = 6  # of a list of drawn things; of more, their number
+_WRITTEN = frozenset(
+    (
+        *("engine", "nodes", "messages", "clients", "services", "size_min", "size_max", "rates"),
+        *("random_faults", "faults", "fault_time_ns", "loss", "duplication", "straggler"),
+        *("delay_min_ns", "delay_max_ns", "attachments", "links", "ring", "settle_ns"),
+    )
+)
 
 
 def options_json(options: SimOptions) -> dict[str, Any]:
@@ -48,6 +58,37 @@ def replay_command(options: SimOptions, seed: int, *, is_hostile: bool, topology
     else:
         words += _words_of(options)
     return shlex.join([*words, "--seed", str(seed)])
+
+
+def drawn_text(options: SimOptions) -> str:
+    """What differs from the usual options of the engine, name by name."""
+    usual = usual_options(options.engine)
+    return ", ".join(_differences(options, usual)) or "nothing unusual"
+
+
+def _differences(one: Any, usual: Any, prefix: str = "") -> Iterator[str]:
+    for field in fields(one):
+        value, expected = getattr(one, field.name), getattr(usual, field.name)
+        if value == expected:
+            continue
+        if is_dataclass(value) and type(value) is type(expected):
+            yield from _differences(value, expected, f"{prefix}{field.name}.")
+        elif field.name.endswith("_ns"):
+            yield f"{prefix}{field.name.removesuffix('_ns')} {duration_text(value)}"
+        elif isinstance(value, tuple) and len(value) > SHOWN_MAX:
+            yield f"{len(value)} {prefix}{field.name}"
+        else:
+            plain = _plain(value)
+            yield f"{prefix}{field.name} {' '.join(map(str, plain)) if isinstance(plain, list) else plain}"
+
+
+def is_written_out(options: SimOptions) -> bool:
+    """Whether the command line can say all of these options."""
+    usual = usual_options(options.engine)
+    names = [field.name for field in fields(SimOptions) if field.name not in _WRITTEN]
+    return all(getattr(options, name) == getattr(usual, name) for name in names) and options.ring == replace(
+        usual.ring, accelerated=options.ring.accelerated
+    )
 
 
 def _words_of(options: SimOptions) -> list[str]:

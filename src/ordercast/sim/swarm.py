@@ -50,7 +50,7 @@ from ordercast.sim.site_swarm import with_sites
 from ordercast.sim.slot_swarm import with_slots
 from ordercast.sim.topology import Link
 from ordercast.sim.tree_swarm import with_trees
-from ordercast.sim.users import STRUCTURES
+from ordercast.sim.users import STRUCTURES, TIMED
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
 SATURATED_EVERY = 20
@@ -64,6 +64,7 @@ OF_CLIENTS = (
     Occurrence.TREE_HELD_BY_APPLICATION,
 )  # applications that do not read are clients
 SEVERAL_EVERY = 3  # one sealed run in three has several networks
+TIMED_FIRST = 20_000  # the first seed of replicas whose users have leases, delays and times
 DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
 
 
@@ -212,8 +213,10 @@ def _hostile_groups(seed: int) -> SimOptions:
 
 
 def hostile_replica_options(seed: int) -> SimOptions:
-    """The same with replicas of a state instead of clients."""
+    """The same with replicas of a state instead of clients; from `TIMED_FIRST` on all that ends with time is used."""
     options = _hostile_replicas(seed)
+    if seed >= TIMED_FIRST:
+        return replace(options, structure=TIMED[seed % len(TIMED)])
     return aimed_replica_options(options, seed) if seed >= AIMED_FIRST else options
 
 

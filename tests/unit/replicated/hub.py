@@ -106,7 +106,14 @@ class HubMember(Member):
             (self.hub.join if joins else self.hub.leave)(group, self)
 
     async def _send(
-        self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
+        self,
+        groups: tuple[str, ...],
+        data: list[bytes],
+        service: Service,
+        *,
+        confirm: bool,
+        self_discard: bool,
+        headed: bool,
     ) -> Position | None:
         for group in groups:
             self.hub.send(group, self, data)

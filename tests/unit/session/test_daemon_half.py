@@ -145,7 +145,7 @@ def test_messages_are_passed_on_with_their_heads(flags: int) -> None:
         Head(Kind.DATA, "bob@n1", ("chat",)),
         Head(Kind.DATA, "alice@n2", ("chat",)),
         Head(Kind.DATA, "alice", ("chat",)),
-        Head(Kind.DATA, ALICE, ("chat",), 4),
+        Head(Kind.DATA, ALICE, ("chat",), 8),
         Head(Kind.DATA, ALICE, ("chat",), 0x80 | CONFIRM),
         Head(Kind.JOIN, ALICE, ("chat",)),
         Head(Kind.LEAVE, ALICE, ("chat",)),

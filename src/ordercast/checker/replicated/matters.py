@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ordercast.checker.replicated.history import ReplicaHistory
 
-LOCKS = ("lock", "leader")  # structures with a holder
+LOCKS = ("lock", "leader", "timed-lock")  # structures with a holder
 
 
 class ReplicaMatter(Enum):

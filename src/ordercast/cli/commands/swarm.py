@@ -29,6 +29,9 @@ def swarm(
     strict_coverage: Annotated[
         bool, Option("--strict-coverage", help="Exit status 1 also when something expected never happened.")
     ] = False,
+    shrink: Annotated[
+        bool, Option("--shrink", help="Find the smallest run that still fails, of the first failing seed.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Run many seeds, each with its own hostile cluster, network and faults.
@@ -49,5 +52,6 @@ def swarm(
         processes=processes,
         trace=trace,
         strict_coverage=strict_coverage,
+        shrinks=shrink,
         as_json=as_json,
     )

@@ -10,8 +10,8 @@ from ordercast.cli.declare import Argument, Group, Option
 
 trace = Group(
     "trace",
-    "Work on the traces of live nodes.",
-    example="ordercast trace compact traces --out runs",
+    "Look at traces, and work on those of live nodes.",
+    example="ordercast trace show runs/run-7.parquet --message n0/0#1",
 )
 
 
@@ -30,3 +30,23 @@ def compact(
     from ordercast.cli import trace as work
 
     return work.compact(folder, out, as_json)
+
+
+@trace.command(example="ordercast trace show runs/run-7.parquet --message n0/0#1 --around 20ms")
+def show(
+    run: Annotated[Path, Argument("RUN", "A run-….parquet, or a folder of live traces.")],
+    message: Annotated[
+        str | None, Option("--message", metavar="M", help="What became of this message, named as witnesses do: n0/0#1.")
+    ] = None,
+    around: Annotated[
+        str, Option("--around", metavar="TIME", help="With --message: how much before and after it.")
+    ] = "20ms",
+    as_json: Json = False,
+) -> int:
+    """Show the timeline of a run, or a picture in space and time of one message.
+
+    In the picture time goes down and each process has a column: ● sent, ▼ delivered, ◆ a view, ◇ a transitional one.
+    """
+    from ordercast.cli import trace_show as work
+
+    return work.show(run, message, around, as_json)

@@ -185,7 +185,11 @@ def add_run(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, with
 
 def _add_messages(rows: Rows, frame: ArchiveFrame, run: Run, item: Columns) -> None:
     count = item.count
-    if isinstance(item.lengths, int):
+    data: Sequence[bytes | memoryview] = [item.data]
+    if item.is_headed:
+        data = item.batch().data
+        lengths = np.fromiter(map(len, data), np.int64, count)
+    elif isinstance(item.lengths, int):
         lengths = np.full(count, item.lengths, np.int64)
     else:
         lengths = np.frombuffer(item.lengths, np.uint32).astype(np.int64)
@@ -196,7 +200,7 @@ def _add_messages(rows: Rows, frame: ArchiveFrame, run: Run, item: Columns) -> N
         {"groups": item.groups, "sender": item.sender, "view": view_text(frame.header.view)},
         _positions(item.places, np.arange(count, dtype=np.int64)),
         np.full(count, services[0], np.int64) if len(services) == 1 else services,
-        [item.data],
+        data,
         lengths,
         frame.header.time_ns // 1000,
     )

@@ -11,7 +11,7 @@ commands GONE, from a replica that sees it, and BACK, from one that begins or wa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from itertools import count, islice
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -106,12 +106,16 @@ class Caller(Protocol):
     def post(self, command: bytes) -> None:
         """To be submitted, again and again if need be, while nobody waits for it."""
 
+    def repeat(self, deed: Callable[[], Coroutine[Any, Any, bool]], every: float) -> Callable[[], object]:
+        """Do it again every so many seconds, whatever it raises, until it gives False or what is returned is called."""
+
     async def synced(self) -> int: ...
     async def until(self, ready: Callable[[], T | None]) -> T:
         """What `ready` gives as soon as it gives something: asked after everything that is applied here."""
 
     async def ready(self) -> None: ...
-    def watch(self, *kinds: type) -> AsyncIterator[Any]: ...
+    def watch(self, *kinds: type, after: int | None = None) -> AsyncIterator[Any]:
+        """What happens from now on, of these kinds; `after`: what was applied behind this position comes first."""
 
 
 class Lost(Error):
@@ -284,16 +288,22 @@ class ClaimingFront(Front[MachineT]):
         self._tickets = count(1)
 
     async def _given(
-        self, claim: Claim, kinds: tuple[int, int], found: Callable[[Claim, bytes], T | None], more: bytes = b""
+        self,
+        claim: Claim,
+        kinds: tuple[int, int],
+        found: Callable[[Claim, bytes], T | None],
+        more: bytes = b"",
+        *,
+        is_bare: bool = False,
     ) -> T:
         """Claim something with a command of the first kind, and return what `found` makes of its result. Whoever does
-        not wait any more withdraws the claim with a command of the second kind."""
+        not wait any more withdraws the claim with a command of the second kind; `is_bare`: without what is `more`."""
         fields = U64.pack(claim.ticket) + more
         try:
             result = (await self._ask(kinds[0], fields)).result
             return await self._caller.until(lambda: found(claim, result))
         except BaseException:
-            self._caller.post(bytes([kinds[1]]) + fields)
+            self._caller.post(bytes([kinds[1]]) + fields[: U64.size if is_bare else None])
             raise
 
     def _new_claim(self) -> Claim:

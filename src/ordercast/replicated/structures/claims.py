@@ -26,9 +26,11 @@ from ordercast.replicated.structures.base import (
     claim_in,
     read_claim,
 )
-from ordercast.replicated.structures.fields import U64, Reader
+from ordercast.replicated.structures.fields import U32, U64, Reader
+from ordercast.replicated.structures.ticking import TICK, Timed, ticks_of
 
-ACQUIRE, RELEASE = 1, 2
+ACQUIRE, RELEASE, ACQUIRE_FOR, RENEW = 1, 2, 3, 4
+_TIMED = (1 << 64) - 1  # in the place of a token: what is known of time comes first
 
 
 class Grant(NamedTuple):
@@ -36,19 +38,28 @@ class Grant(NamedTuple):
     token: int  # the position of the command by which it was granted
 
 
-class Exclusive(Owned[FrontT]):
+class Exclusive(Owned[FrontT], Timed):
     def __init__(self) -> None:
         self.grant: Grant | None = None
         self.waiters: deque[Claim] = deque()
+        self.spans: dict[Claim, int] = {}  # how many ticks it may be held by these
+        self.end = 0  # the tick with which the present holder loses it; 0: it need not
         self._is_filled = False
 
     def act(self, kind: int, fields: Reader, origin: Origin) -> bytes:
+        if kind == TICK:
+            return self.tick(fields, origin)
         claim = claim_in(fields, origin)
+        span = fields.number(U64) if kind == ACQUIRE_FOR else 0
         fields.end()
-        if kind == ACQUIRE:
+        if kind == RENEW:
+            return self._renew(claim)
+        if kind in (ACQUIRE, ACQUIRE_FOR):
             if self.has(claim):
                 return NO
             self.waiters.append(claim)
+            if span:
+                self.spans[claim] = span
         elif kind == RELEASE:
             if not self.has(claim):
                 return NO
@@ -77,30 +88,67 @@ class Exclusive(Owned[FrontT]):
 
     def _remove(self, is_gone: Callable[[Claim], bool]) -> None:
         if self.grant is not None and is_gone(self.grant.claim):
-            self.grant = None
+            self.grant, self.end = None, 0
         self.waiters = deque(claim for claim in self.waiters if not is_gone(claim))
+        self.spans = {claim: span for claim, span in self.spans.items() if not is_gone(claim)}
 
     def _grant_next(self, position: int) -> None:
         if self.grant is None and self.waiters:
             self.grant = Grant(self.waiters.popleft(), position)
+            self._renew(self.grant.claim)
+
+    # Time
+
+    @property
+    def awaits_tick(self) -> bool:
+        return self.end > 0
+
+    def expire(self, position: int) -> bytes:
+        if self.grant is not None and 0 < self.end <= self.ticks:
+            over = self.grant.claim
+            self._remove(lambda each: each == over)
+            self._grant_next(position)
+        return b""
+
+    def _renew(self, claim: Claim) -> bytes:
+        if self.token_of(claim) is None:
+            return NO
+        span = self.spans.get(claim, 0)
+        self.end = self.ticks + span if span else 0
+        return YES
+
+    # Pictures
 
     def freeze(self) -> Frozen:
         grant, waiters = self.grant, list(self.waiters)
         head = U64.pack(0) if grant is None else U64.pack(grant.token) + claim_bytes(grant.claim)
+        if self.ticks or self.spans:
+            spans = [claim_bytes(claim) + U64.pack(span) for claim, span in self.spans.items()]
+            numbers = U64.pack(_TIMED) + U64.pack(self.ticks) + U64.pack(self.end) + U32.pack(len(spans))
+            head = numbers + b"".join(spans) + head
         return Cut(lambda: [head, *map(claim_bytes, waiters)])
 
     def blank(self) -> Self:
         return type(self)()
 
     def fill(self, fields: Reader) -> None:
-        if not self._is_filled and (token := fields.number(U64)):
-            self.grant = Grant(read_claim(fields), token)
+        if not self._is_filled:
+            token = fields.number(U64)
+            if token == _TIMED:
+                self.ticks, self.end = fields.number(U64), fields.number(U64)
+                for _ in range(fields.count()):
+                    claim = read_claim(fields)
+                    self.spans[claim] = fields.number(U64)
+                token = fields.number(U64)
+            if token:
+                self.grant = Grant(read_claim(fields), token)
         self._is_filled = True
         while not fields.is_at_end:
             self.waiters.append(read_claim(fields))
 
     def adopt(self, other: Self) -> None:
         self.grant, self.waiters = other.grant, other.waiters
+        self.spans, self.end, self.ticks = other.spans, other.end, other.ticks
 
 
 class InTouch(Protocol):
@@ -147,18 +195,19 @@ class ExclusiveFront(ClaimingFront[Exclusive[object]]):
         is_old = stint != self._caller.stint or grant.claim.ticket < first
         return None if grant.claim.owner == self._caller.me and is_old else grant
 
-    async def _acquire(self, timeout: float | None) -> Held:
+    async def _acquire(self, timeout: float | None, ttl: float | None = None) -> Held:
         """Waits for its turn. Who does not wait any more gives back what may be granted yet."""
-        return await self._caller.within(self._take_turn(), timeout)
+        return await self._caller.within(self._take_turn(0 if ttl is None else ticks_of(ttl)), timeout)
 
-    async def _take_turn(self) -> Held:
+    async def _take_turn(self, span: int = 0) -> Held:
         """A claim that was dropped, because one was out of the group, is made again."""
         while True:
             stint = self._caller.stint
             claim = self._new_claim()
             if stint != self._drawn[0]:
                 self._drawn = stint, claim.ticket
-            token = await self._given(claim, (ACQUIRE, RELEASE), self._turn_of)
+            kinds = (ACQUIRE_FOR if span else ACQUIRE, RELEASE)
+            token = await self._given(claim, kinds, self._turn_of, U64.pack(span) if span else b"", is_bare=True)
             if token and stint == self._caller.stint:
                 return Held(self.machine, claim, token, self._caller)
 

@@ -1,40 +1,47 @@
-"""Dictionary: keys and values, each bytes or str; compare-and-set for what depends on what was read."""
+"""Dictionary: keys and values, each bytes or str; compare-and-set for what depends on what was read, of one key or of
+several at once; leases for what must not outlive who has set it."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
-from ordercast.model.errors import WireError
+from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.machine import Frozen, Origin
 from ordercast.replicated.structures.base import NO, YES, Applied, Caller, Cut, Front, Reloaded, Structure, accepted
-from ordercast.replicated.structures.fields import U32, Reader, Value, optional_bytes, value_bytes
+from ordercast.replicated.structures.fields import U32, U64, Reader, Value, optional_bytes, value_bytes
+from ordercast.replicated.structures.key_order import KeyOrder
+from ordercast.replicated.structures.leases import LEASE_MARK, Leases
+from ordercast.replicated.structures.ticking import TICK, Timed, ticks_of
 
-SET, DELETE, COMPARE = 1, 2, 3
+SET, DELETE, COMPARE, COMPARE_MANY, GRANT, KEEP, REVOKE, SET_LEASED = 1, 2, 3, 4, 5, 6, 7, 8
 SET_BYTE: Final = bytes([SET])
 HEAD: Final = struct.Struct("!BI")  # of a command: its kind, and twice the size of the key, one more if it is a str
 
 
-class Dictionary(Structure["DictionaryFront"]):
+class Dictionary(Structure["DictionaryFront"], Timed):
     def __init__(self) -> None:
         self.entries: dict[Value, Value] = {}
+        self.leases = Leases()
+        self.order = KeyOrder()
         self._before: Mapping[Value, Value] = {}  # while it is filled: those of the one that it will replace
 
     def front(self, caller: Caller) -> DictionaryFront:
         return DictionaryFront(self, caller)
 
     def apply_all(self, commands: Sequence[bytes], origin: Origin) -> list[bytes]:
-        """As every structure does, and faster for what comes most: a SET that is whole."""
-        entries, head, mark = self.entries, HEAD.unpack_from, U32.unpack_from
+        """As every structure does, and faster for what comes most: a SET that is whole, where there are no leases."""
+        entries, head, mark, terms = self.entries, HEAD.unpack_from, U32.unpack_from, self.leases.terms
         results = []
         for at, command in enumerate(commands):
             try:
                 kind, key_mark = head(command)
                 middle = 5 + (key_mark >> 1)
                 (value_mark,) = mark(command, middle)
-                if kind != SET or middle + 4 + (value_mark >> 1) != len(command):
+                if kind != SET or middle + 4 + (value_mark >> 1) != len(command) or terms:
                     raise ValueError
                 key = command[5:middle].decode() if key_mark & 1 else command[5:middle]
                 value = command[middle + 4 :].decode() if value_mark & 1 else command[middle + 4 :]
@@ -46,15 +53,26 @@ class Dictionary(Structure["DictionaryFront"]):
         return results
 
     def carry_out(self, kind: int, fields: Reader, origin: Origin) -> bytes:
+        if kind == TICK:
+            return self.tick(fields, origin)
+        if kind in (GRANT, KEEP, REVOKE):
+            number = fields.number(U64)
+            fields.end()
+            return self._lease(kind, number, origin.position)
+        if kind == COMPARE_MANY:
+            return self._compare_many(fields)
+        lease = fields.number(U64) if kind == SET_LEASED else 0
         key = fields.value()
-        if kind == SET:
+        if kind in (SET, SET_LEASED):
             value = fields.value()
             fields.end()
-            self.entries[key] = value
+            if lease and lease not in self.leases.terms:
+                return NO
+            self._put(key, value, lease)
             return YES
         if kind == DELETE:
             fields.end()
-            return NO if self.entries.pop(key, None) is None else YES
+            return NO if not self._delete(key) else YES
         if kind == COMPARE:
             expected, wanted = fields.optional(), fields.optional()
             fields.end()
@@ -65,15 +83,72 @@ class Dictionary(Structure["DictionaryFront"]):
         found = self.entries.get(key)
         if found != expected:
             return NO + optional_bytes(found)
-        if wanted is None:
-            self.entries.pop(key, None)
-        else:
-            self.entries[key] = wanted
+        self._put(key, wanted, 0)
         return YES
+
+    def _compare_many(self, fields: Reader) -> bytes:
+        lease = fields.number(U64)
+        expected = [(fields.value(), fields.optional()) for _ in range(fields.count())]
+        wanted = [(fields.value(), fields.optional()) for _ in range(fields.count())]
+        fields.end()
+        found = [(key, self.entries.get(key)) for key, _ in expected]
+        if found != expected or (lease and lease not in self.leases.terms):
+            return NO + b"".join(value_bytes(key) + optional_bytes(value) for key, value in found)
+        for key, value in wanted:
+            self._put(key, value, lease)
+        return YES
+
+    def _put(self, key: Value, value: Value | None, lease: int) -> None:
+        if value is None:
+            self._delete(key)
+            return
+        self.entries[key] = value
+        self.leases.attach(key, lease) if lease else self.leases.detach(key)
+
+    def _delete(self, key: Value) -> bool:
+        if self.entries.pop(key, None) is None:
+            return False
+        self.order.forget(key)
+        self.leases.detach(key)
+        return True
+
+    # Leases
+
+    @property
+    def awaits_tick(self) -> bool:
+        return bool(self.leases.terms)
+
+    def expire(self, position: int) -> bytes:
+        return b"".join(self._end_lease(number) for number in self.leases.over(self.ticks))
+
+    def _lease(self, kind: int, number: int, position: int) -> bytes:
+        if kind == GRANT:
+            self.leases.grant(position, number, self.ticks)
+            return YES
+        if kind == KEEP:
+            return YES if self.leases.keep(number, self.ticks) else NO
+        return YES + self._end_lease(number) if number in self.leases.terms else NO
+
+    def _end_lease(self, number: int) -> bytes:
+        """Delete its keys. They are told in the result, for those who watch."""
+        keys = self.leases.end(number)
+        for key in keys:
+            del self.entries[key]
+            self.order.forget(key)
+        return b"".join(map(value_bytes, keys))
+
+    # Pictures
 
     def freeze(self) -> Frozen:
         entries = dict(self.entries)  # in the order in which the keys came, the same at everybody
-        return Cut(lambda: (value_bytes(key) + value_bytes(value) for key, value in entries.items()))
+        leases = list(self.leases.items(self.ticks))
+
+        def items() -> Iterator[bytes]:
+            yield from leases
+            for key, value in entries.items():
+                yield value_bytes(key) + value_bytes(value)
+
+        return Cut(items)
 
     def blank(self) -> Self:
         other = type(self)()
@@ -83,12 +158,27 @@ class Dictionary(Structure["DictionaryFront"]):
     def fill(self, fields: Reader) -> None:
         """What is as it was before is not kept twice."""
         while not fields.is_at_end:
-            key, value = fields.value(), fields.value()
+            mark = fields.number(U32)
+            if mark == _LEASE:
+                self.ticks = self.leases.fill(fields)
+                continue
+            key, value = fields.value_behind(mark), fields.value()
             before = self._before.get(key)
             self.entries[key] = before if before is not None and before == value else value
 
     def adopt(self, other: Self) -> None:
-        self.entries = other.entries
+        self.entries, self.leases, self.ticks = other.entries, other.leases, other.ticks
+        self.order.clear()
+
+
+_LEASE = U32.unpack(LEASE_MARK)[0]
+
+
+class Lease(NamedTuple):
+    """Time that was granted. Keys that are set under it go when it is over."""
+
+    number: int
+    ttl: float  # seconds since it was granted, or kept, that it lasts at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +200,27 @@ class Compared:
     position: int
 
 
+@dataclass(frozen=True, slots=True)
+class ComparedMany:
+    """What came of a compare-and-set of several keys."""
+
+    succeeded: bool
+    found: dict[Value, Value | None]  # what was there, of the keys that were compared
+    position: int
+
+
 class DictionaryFront(Front[Dictionary]):
     # Commands
 
-    async def set(self, key: Value, value: Value, *, timeout: float | None = None) -> int:
-        """Returns when it is confirmed, with its position."""
+    async def set(self, key: Value, value: Value, *, lease: Lease | None = None, timeout: float | None = None) -> int:
+        """Returns when it is confirmed, with its position. `lease`: the key goes when that is over; UsageError when it
+        is over already."""
+        if lease is not None:
+            fields = U64.pack(lease.number) + value_bytes(key) + value_bytes(value)
+            answer = await self._ask(SET_LEASED, fields, timeout)
+            if answer.result != YES:
+                raise UsageError(f"the lease {lease.number} is over: ask for another one with lease()")
+            return answer.position
         if timeout is not None:
             return (await self._ask(SET, value_bytes(key) + value_bytes(value), timeout)).position
         return accepted(await self._caller.submit(SET_BYTE + value_bytes(key) + value_bytes(value))).position
@@ -132,7 +238,75 @@ class DictionaryFront(Front[Dictionary]):
         succeeded = answer.result == YES
         return Compared(succeeded, expected if succeeded else Reader(answer.result, 1).optional(), answer.position)
 
+    async def compare_and_set_many(
+        self,
+        expected: Mapping[Value, Value | None],
+        values: Mapping[Value, Value | None],
+        *,
+        lease: Lease | None = None,
+        timeout: float | None = None,
+    ) -> ComparedMany:
+        """Set and delete (None) all of `values` if everything is as expected and the lease is not over; otherwise
+        nothing."""
+        fields = U64.pack(0 if lease is None else lease.number) + _pairs_bytes(expected) + _pairs_bytes(values)
+        answer = await self._ask(COMPARE_MANY, fields, timeout)
+        succeeded = answer.result == YES
+        found = dict(expected) if succeeded else _pairs_from(Reader(answer.result, 1))
+        return ComparedMany(succeeded, found, answer.position)
+
+    # Leases
+
+    async def lease(self, ttl: float, *, timeout: float | None = None) -> Lease:
+        """Time, at least so many seconds: keys that are set under it go when it is over and was not kept."""
+        return Lease((await self._ask(GRANT, U64.pack(ticks_of(ttl)), timeout)).position, ttl)
+
+    async def keep(self, lease: Lease, *, timeout: float | None = None) -> bool:
+        """Its time begins anew. False when it was over already."""
+        return (await self._ask(KEEP, U64.pack(lease.number), timeout)).result == YES
+
+    async def revoke(self, lease: Lease, *, timeout: float | None = None) -> bool:
+        """It is over now, and its keys are gone. False when it was over already."""
+        return (await self._ask(REVOKE, U64.pack(lease.number), timeout)).result[:1] == YES
+
+    @asynccontextmanager
+    async def leased(self, ttl: float, *, timeout: float | None = None) -> AsyncIterator[Lease]:
+        """A lease that is kept as long as the block lasts, and revoked at its end."""
+        lease = await self.lease(ttl, timeout=timeout)
+        stop = self._caller.repeat(lambda: self.keep(lease), ttl / 3)
+        try:
+            yield lease
+        finally:
+            stop()
+            self._caller.post(bytes([REVOKE]) + U64.pack(lease.number))
+
     # Reads
+
+    def __getitem__(self, key: Value) -> Value:
+        """From the copy that is here; KeyError when there is no such key."""
+        return self.machine.entries[key]
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.keys())
+
+    def keys(self) -> list[Value]:
+        """In the order in which they came."""
+        return list(self.machine.entries)
+
+    def values(self) -> list[Value]:
+        return list(self.machine.entries.values())
+
+    def prefix(self, prefix: Value) -> list[tuple[Value, Value]]:
+        """Items whose keys begin so, in the order of their keys, from the copy that is here."""
+        entries = self.machine.entries
+        return [(key, entries[key]) for key in self.machine.order.beginning(entries, prefix)]
+
+    def range(self, start: Value, end: Value | None = None) -> list[tuple[Value, Value]]:
+        """Items with keys from `start` on and before `end`, in the order of their keys, from the copy that is here.
+        Keys that are bytes and keys that are str are apart."""
+        if end is not None and type(start) is not type(end):
+            raise UsageError("a range goes from bytes to bytes, or from str to str")
+        entries = self.machine.entries
+        return [(key, entries[key]) for key in self.machine.order.between(entries, start, end)]
 
     def get(self, key: Value) -> Value | None:
         """From the copy that is here, at once: see `age`."""
@@ -153,27 +327,53 @@ class DictionaryFront(Front[Dictionary]):
     def __contains__(self, key: Value) -> bool:
         return key in self.machine.entries
 
-    def changes(self) -> AsyncIterator[KeyChanged | Reloaded]:
-        """What is set and deleted from now on, in order."""
-        return _changes(self._caller.watch(Applied, Reloaded))
+    def changes(self, after: int | None = None) -> AsyncIterator[KeyChanged | Reloaded]:
+        """What is set and deleted from now on, in order; with `after`, from behind this position on: a `Reloaded` comes
+        first when that is not kept here any more."""
+        return _changes(self._caller.watch(Applied, Reloaded, after=after), after or 0)
 
 
-async def _changes(events: AsyncIterator[Applied | Reloaded]) -> AsyncIterator[KeyChanged | Reloaded]:
+async def _changes(events: AsyncIterator[Applied | Reloaded], after: int) -> AsyncIterator[KeyChanged | Reloaded]:
     async for event in events:
         if isinstance(event, Reloaded):
             yield event
-        elif (change := _changed(event)) is not None:
-            yield change
+        elif event.origin.position > after:
+            for key, value in _changed(event):
+                yield KeyChanged(key, value, event.origin.position, event.origin.name)
 
 
-def _changed(applied: Applied) -> KeyChanged | None:
-    if applied.result != YES:
-        return None
-    fields = Reader(applied.command, 1)
-    kind, key, value = applied.command[0], fields.value(), None
-    if kind == SET:
-        value = fields.value()
-    elif kind == COMPARE:
+def _changed(applied: Applied) -> list[tuple[Value, Value | None]]:
+    kind, fields, result = applied.command[0], Reader(applied.command, 1), applied.result
+    if result[:1] != YES or kind in (GRANT, KEEP):
+        return []
+    if kind in (TICK, REVOKE):
+        return [(key, None) for key in _values_in(Reader(result, 1))]
+    if kind == COMPARE_MANY:
+        fields.number(U64)
+        for _ in range(fields.count()):
+            fields.value(), fields.optional()
+        return [(fields.value(), fields.optional()) for _ in range(fields.count())]
+    if kind == SET_LEASED:
+        fields.number(U64)
+    key = fields.value()
+    if kind == COMPARE:
         fields.optional()
-        value = fields.optional()
-    return KeyChanged(key, value, applied.origin.position, applied.origin.name)
+        return [(key, fields.optional())]
+    return [(key, None if kind == DELETE else fields.value())]
+
+
+def _values_in(fields: Reader) -> Iterator[Value]:
+    while not fields.is_at_end:
+        yield fields.value()
+
+
+def _pairs_bytes(pairs: Mapping[Value, Value | None]) -> bytes:
+    return U32.pack(len(pairs)) + b"".join(value_bytes(key) + optional_bytes(value) for key, value in pairs.items())
+
+
+def _pairs_from(fields: Reader) -> dict[Value, Value | None]:
+    found: dict[Value, Value | None] = {}
+    while not fields.is_at_end:
+        key = fields.value()
+        found[key] = fields.optional()
+    return found

@@ -53,7 +53,10 @@ class Reader(ByteReader):
         return int(self.unpack(form)[0])
 
     def value(self) -> Value:
-        mark = self.number(U32)
+        return self.value_behind(self.number(U32))
+
+    def value_behind(self, mark: int) -> Value:
+        """Read a value whose size and mark were read already."""
         data = self.take(mark >> 1)
         if not mark & 1:
             return data

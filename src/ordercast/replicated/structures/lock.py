@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from ordercast.replicated.structures.base import Caller, Lost
-from ordercast.replicated.structures.claims import Exclusive, ExclusiveFront, Held
+from ordercast.replicated.structures.base import YES, Caller, Lost
+from ordercast.replicated.structures.claims import RENEW, Exclusive, ExclusiveFront, Held
+from ordercast.replicated.structures.fields import U64
 
 
 class Lock(Exclusive["LockFront"]):
@@ -22,22 +23,28 @@ class Lock(Exclusive["LockFront"]):
 
 
 class LockFront(ExclusiveFront):
-    async def acquire(self, *, timeout: float | None = None) -> Held:
-        """Waits for its turn. Cancelled, or after its time, it does not wait any more."""
-        return await self._acquire(timeout)
+    async def acquire(self, *, timeout: float | None = None, ttl: float | None = None) -> Held:
+        """Waits for its turn. Cancelled, or after its time, it does not wait any more. `ttl`: who has it for at least
+        so many seconds, and does not renew it, loses it, though it is still in the group."""
+        return await self._acquire(timeout, ttl)
+
+    async def renew(self, held: Held, *, timeout: float | None = None) -> bool:
+        """The time of a lock that is held for some time begins anew. Whether it was still held."""
+        return (await self._ask(RENEW, U64.pack(held.claim.ticket), timeout)).result == YES
 
     async def release(self, held: Held, *, timeout: float | None = None) -> bool:
         """Whether it was still held."""
         return await self._release(held, timeout)
 
     @asynccontextmanager
-    async def hold(self, *, timeout: float | None = None) -> AsyncIterator[Held]:
-        """Lost at the end when somebody else had it before the block was over. `timeout`: for its turn."""
-        held = await self._acquire(timeout)
+    async def hold(self, *, timeout: float | None = None, ttl: float | None = None) -> AsyncIterator[Held]:
+        """Lost at the end when somebody else had it before the block was over. `timeout`: for its turn. `ttl`: as in
+        `acquire`."""
+        held = await self._acquire(timeout, ttl)
         try:
             yield held
         except BaseException:
             self._withdraw(held.claim)
             raise
         if not await self._release(held, None):
-            raise Lost("the lock was lost before it was released: this member was out of the group for a while")
+            raise Lost("the lock was lost before it was released: its time was over, or this member out of the group")
