@@ -25,6 +25,7 @@ from ordercast.model.events import Transition, View
 from ordercast.model.ids import SECOND, Instant
 from ordercast.replicated.arrival import Arrival, Incoming, Patience
 from ordercast.replicated.batching import Batches, CommandBatch, decode_results, encode_batch
+from ordercast.replicated.book import PENDING_MAX, Book
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import (
     Abandoned,
@@ -43,14 +44,17 @@ from ordercast.replicated.effects import (
     Refuse,
     Release,
     Send,
+    Snapshot,
     Spoilt,
     StopFetching,
     Ticket,
 )
 from ordercast.replicated.facts import Round
 from ordercast.replicated.frames import TransferFrame, key_of
+from ordercast.replicated.stance import encode_stance
 from ordercast.replicated.structures.base import BACK_COMMAND, Owned, gone_command
 from ordercast.replicated.told import Filling, Told
+from ordercast.replicated.wire import Durable, encode_durable, is_command
 
 SUBMITTED_MAX = 4096  # by the application and not answered; more wait
 OUTSTANDING_MAX = 2 * SUBMITTED_MAX  # batches of the core, with those that nobody waits for any more
@@ -65,16 +69,19 @@ class Desk:
         patience: Patience,
         *,
         submitted_max: int = SUBMITTED_MAX,
+        book: Book | None = None,
     ) -> None:
-        """`machine` is the core's."""
+        """`machine` is the core's. With a `book` there is a journal."""
         self.core = core
         self.status: Changed | None = None  # what is known of the component
         self.outgoing: list[bytes] = []  # to be sent to the group, in order, with service SAFE
+        self.asides: list[bytes] = []  # likewise, with service FIFO: they wait for nothing
         self.wrong_pictures = 0  # states that came, and were not those that were wanted
         self._group = group.encode()
         self._machine = machine
         self._owned = machine.structure if isinstance(machine.structure, Owned) else None
         self._patience = patience
+        self._book = book
         self._batches = Batches(submitted_max)
         self._again: list[bytes] = []  # commands that nobody waits for and that were refused
         self._arrival: Arrival[Incoming] | None = None  # the state that is being fetched
@@ -109,8 +116,9 @@ class Desk:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is to be sent, submitted or applied."""
-        return not (self.outgoing or self._is_turn_due)
+        """Nothing is to be sent, submitted, applied or written."""
+        is_written = self._book is None or self._book.is_idle
+        return is_written and not (self.outgoing or self.asides or self._is_turn_due)
 
     def is_queued(self, ticket: object) -> bool:
         """There was no room for this command so far: nothing of it was sent."""
@@ -198,7 +206,7 @@ class Desk:
     def lost(self, now: Instant, why: str) -> list[DeskEffect]:
         """The stream is over, for now: what is here is neither current nor held, and whoever waits for that to end is
         told first."""
-        self.outgoing.clear()
+        self._drop_outgoing()
         effects: list[DeskEffect] = []
         if self.core.is_in_group:
             found = self.core.cut_off(self.core.me.name, Reason.LOST)
@@ -209,12 +217,64 @@ class Desk:
     def cut_off(self, now: Instant, name: str | None) -> list[DeskEffect]:
         """The replica has left the group; or (with its name from now on) was out of it, and a new view follows. Nothing
         that was not sent yet is of use: what still matters is sent again."""
-        self.outgoing.clear()
+        self._drop_outgoing()
         effects: list[DeskEffect] = []
         self._take(now, self.core.cut_off(name or self.core.me.name), effects)
         if name is not None:
             self._say_back(effects)
         return self._settled(now, effects)
+
+    def _drop_outgoing(self) -> None:
+        self.outgoing.clear()
+        self.asides.clear()
+        if self._book is not None:
+            self._book.drop()
+
+    # The journal
+
+    def written(self, now: Instant, number: int) -> list[DeskEffect]:
+        """The write with this number is safe, and all before it."""
+        effects: list[DeskEffect] = []
+        if self._book is not None:
+            self._book.written(number)
+            self._release(self._book, effects)
+        return effects
+
+    def pictured(self, now: Instant, size: int) -> list[DeskEffect]:
+        """The journal begins with the last Snapshot, which has this size."""
+        if self._book is not None:
+            self._book.pictured(size)
+        return []
+
+    def _note(self, book: Book, effects: list[DeskEffect]) -> None:
+        """What has just happened is to be remembered before it is spoken of."""
+        notes = self.core.notes()
+        if self.core.was_replaced():
+            self._snapshot(book.replace(), effects)
+        elif notes:
+            book.note(notes)
+        book.claim(self.core.claim)
+
+    def _snapshot(self, number: int, effects: list[DeskEffect]) -> None:
+        picture = self.core.picture()
+        assert picture is not None, "there is nothing to take a picture of"
+        effects.append(Snapshot(encode_stance(picture[0]), picture[1], number))
+
+    def _release(self, book: Book, effects: list[DeskEffect]) -> None:
+        """Send what has waited for the journal, and give it what it is to write next."""
+        self.outgoing += book.sent()
+        claim, now = book.said(), self.core.claim
+        if claim is not None and now is not None and claim[:2] == now[:2]:
+            self.asides = [encode_durable(Durable(*claim))]
+        if book.wants_picture and self.core.lineage is not None:
+            if book.pending_size > PENDING_MAX:
+                self._snapshot(book.replace(), effects)
+            else:
+                effects += [write] if (write := book.flush()) is not None else []
+                book.picture()
+                self._snapshot(0, effects)
+        if (write := book.write()) is not None:
+            effects.append(write)
 
     # The transfer
 
@@ -286,8 +346,13 @@ class Desk:
         return self._settled(now, effects)
 
     def _take(self, now: Instant, found: list[Effect], effects: list[DeskEffect]) -> None:
+        book = self._book
+        if book is not None:
+            self._note(book, effects)
         for effect in found:
             match effect:
+                case Send() if book is not None:
+                    book.send(effect.payloads, is_bound=not all(map(is_command, effect.payloads)))
                 case Send():
                     self.outgoing += effect.payloads
                 case Confirm():
@@ -309,6 +374,8 @@ class Desk:
                     effects.append(effect)
                 case _:
                     assert_never(effect)
+        if book is not None:
+            self._release(book, effects)
 
     def _ask_turn(self, effects: list[DeskEffect]) -> None:
         if not self._is_turn_due:

@@ -27,6 +27,7 @@ class ReplicaStarted:
     founders: tuple[str, ...]  # who must be there at a beginning
     structure: str = "dictionary"  # what is replicated: its name, and what it was made with
     group: str | None = None  # whose replicas are judged together; None: there is one replicated state
+    memory: int = 0  # what its journal is called; 0: it keeps none
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,15 @@ class ReplicaHistory:
         self.healed: Healed | None = None
         self.promised: frozenset[GroupPromise | ReplicaPromise] | None = None
         self.ended: Ended | None = None
+        self.memories: dict[str, int] = {}  # what the journal of each name is called; 0: it keeps none
+        self.elected: dict[str, int] = {}  # the journal of each who held the state in a primary component
+        self.anew: list[tuple[ComponentChanged, Lineage]] = []  # beginnings although journals had this sequence
         self.faults: list[str] = []
+
+    @property
+    def is_durable(self) -> bool:
+        """Journals are kept."""
+        return any(self.memories.values())
 
     @property
     def is_complete(self) -> bool:
@@ -80,6 +88,7 @@ class ReplicaHistory:
         match event:
             case ReplicaStarted():
                 self.lives[event.life] = ReplicaLife(event)
+                self.memories[event.name] = event.memory
             case Called():
                 self.calls[event.life, event.request] = event
             case Returned():
@@ -141,6 +150,11 @@ class ReplicaHistory:
             return
         if event.is_primary or event.decided:
             life.lineages.add(event.lineage)
+        if event.is_primary and event.elects:
+            self.elected.update((name, self.memories[name]) for name in event.holders if name in self.memories)
+        if event.is_primary and event.decided and self.is_durable and not event.lineage.side:
+            lost = {step.lineage for step in self.returns.values()} - {event.lineage, None}
+            self.anew += [(event, lineage) for lineage in lost if lineage is not None and not lineage.side]
         if event.is_primary and event.decided:
             self._begun.add(event.lineage)
             elsewhere = self._begun - {event.lineage}
