@@ -1,7 +1,7 @@
 """DiskFolder: a folder of files that are appended to, as the kernel has it. `Folder` says what may be asked of one.
 
-Nothing is safe before `sync`, no name before `sync_names`. The simulator has a folder of its own, which keeps of what was
-not safe what a power failure might have kept.
+Nothing is safe before `sync`, no name before `sync_names`. The simulator has a folder of its own, which keeps of what
+was not safe what a power failure might have kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """DiskWriter: the thread that writes. It does the jobs that have come, and syncs once for all of them.
 
-The event loop never waits for a disk: it hands over jobs, and is told when what they wrote is safe. While one sync runs,
-the next batch gathers; `pause_s` makes batches larger still. A disk that refuses a batch is waited for: the batch is
-tried again as a whole, from what was safe, until it is written or the writer is closed.
+The event loop never waits for a disk: it hands over jobs, and is told when what they wrote is safe. While one sync
+runs, the next batch gathers; `pause_s` makes batches larger still. A disk that refuses a batch is waited for: the batch
+is tried again as a whole, from what was safe, until it is written or the writer is closed.
 """
 
 from __future__ import annotations
@@ -66,9 +66,13 @@ class DiskWriter:
 
     async def do(self, files: SafeFiles, job: Callable[[], T], size: int = 0) -> T:
         """On the thread, behind everything that was handed over before. Returns when its effects are safe."""
+        return await self.promise(files, job, size)  # type: ignore[return-value]
+
+    def promise(self, files: SafeFiles, job: Callable[[], object], size: int = 0) -> asyncio.Future[object]:
+        """Do the same. The future has the result when the effects are safe."""
         future: asyncio.Future[object] = self._loop.create_future()
         self._put(files, job, size, future)
-        return await future  # type: ignore[return-value]
+        return future
 
     async def room(self) -> None:
         await self._has_room.wait()

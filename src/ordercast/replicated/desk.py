@@ -75,7 +75,7 @@ class Desk:
         self.core = core
         self.status: Changed | None = None  # what is known of the component
         self.outgoing: list[bytes] = []  # to be sent to the group, in order, with service SAFE
-        self.asides: list[bytes] = []  # likewise, with service FIFO: they wait for nothing
+        self.asides: list[bytes] = []  # likewise, with service AGREED: what they say is true already
         self.wrong_pictures = 0  # states that came, and were not those that were wanted
         self._group = group.encode()
         self._machine = machine

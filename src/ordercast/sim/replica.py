@@ -128,7 +128,7 @@ class Replica:
             self.witness.sends(payload)
             self.client.send(Outgoing((GROUP,), Service.SAFE, (payload,)))
         for payload in asides:
-            self.client.send(Outgoing((GROUP,), Service.FIFO, (payload,)))
+            self.client.send(Outgoing((GROUP,), Service.AGREED, (payload,)))
         self.replicas.submit_at(self.node)
 
     def _carry_out(self, effects: list[DeskEffect]) -> None:

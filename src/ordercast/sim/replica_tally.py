@@ -87,6 +87,7 @@ class ReplicaOccurrence(Enum):
     KILLED_WAITING = "replicas: killed with requests that had no answer"
     KILLED_CONFIRMING = "replicas: killed just when it was confirmed something"
     KILLED_WRITING = "replicas: killed in the middle of a write to its journal"
+    DISK_LOST = "replicas: journal lost for good"
     POWER_CUT = "replicas: the power of all hosts failed"
     REMEMBERED = "replicas: began with what its journal knew"
     TORN = "replicas: journal with a torn end cut off"
@@ -103,6 +104,7 @@ NEVER = frozenset({ReplicaOccurrence.WRONG_PICTURE})  # with a core that is righ
 DURABLE = frozenset(
     {
         ReplicaOccurrence.KILLED_WRITING,
+        ReplicaOccurrence.DISK_LOST,
         ReplicaOccurrence.POWER_CUT,
         ReplicaOccurrence.REMEMBERED,
         ReplicaOccurrence.TORN,

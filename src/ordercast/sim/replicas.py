@@ -35,7 +35,7 @@ from ordercast.sim.station import Station
 from ordercast.sim.users import kind_of, user_of
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
-from ordercast.trace.replica_records import ReplicaEvent, ReplicaStarted
+from ordercast.trace.replica_records import JournalKept, ReplicaEvent, ReplicaStarted
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
@@ -69,6 +69,7 @@ _APPEAR_MAX_NS = 10 * MILLISECOND
 _AGAIN_MAX_NS = 40 * MILLISECOND
 _DARK_MAX_NS = 150 * MILLISECOND  # until a host has power again
 _FUSE_PROBABILITY, _FUSE_MAX = 0.3, 120  # that the power of a host fails around a write, and how many come before
+_DISK_LOSS_PROBABILITY = 0.05
 _GROWN_MIN = 1500  # bytes of a journal until there is a picture
 _OPENING_NS = 200 * MILLISECOND  # in which nobody crashes, so that there is a state to lose
 
@@ -89,6 +90,7 @@ class Replicas:
         self._silent = world.options.silent_members
         self._disks: dict[tuple[int, str], SimFolder] = {}  # of journals, by host and name
         self._memories = 0
+        self._disk_losses = 1  # of a second one a state need not recover
         self._plan_power_cuts()
         self._patience = replace(PATIENCE, silence_s=world.options.replica_patience_ns / SECOND)
 
@@ -222,7 +224,11 @@ class Replicas:
 
     def _crash_disk(self, node: int, name: str, *, is_power: bool) -> None:
         folder = self._disks.get((node, name))
-        if folder is not None:
+        if folder is not None and is_power and self._disk_losses and self.rng.random() < _DISK_LOSS_PROBABILITY:
+            self._disk_losses -= 1
+            self.count(ReplicaOccurrence.DISK_LOST)
+            self._disks[node, name] = SimFolder(self.rng)
+        elif folder is not None:
             found = self._disks[node, name] = folder.crash(is_power=is_power or folder.is_dead)
             if folder.torn:
                 self.count(ReplicaOccurrence.TORN)
@@ -306,9 +312,10 @@ class Replicas:
         self._known.add((node, name))
         self._running[node, name] = replica
         journal = self._open_journal(node, name, full)
-        voices, memory = voices_of(self._rule), 0 if journal is None else journal.owner.memory
-        structure_name = self._world.options.structure
-        self.tell(ReplicaStarted(self.now(), replica.life, full, *voices, structure_name, memory=memory))
+        voices, structure_name = voices_of(self._rule), self._world.options.structure
+        self.tell(ReplicaStarted(self.now(), replica.life, full, *voices, structure_name))
+        if journal is not None:
+            self.tell(JournalKept(self.now(), replica.life, journal.owner.memory))
         core = Core(
             full,
             replica.life,

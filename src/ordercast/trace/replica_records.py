@@ -27,7 +27,16 @@ class ReplicaStarted:
     founders: tuple[str, ...]  # who must be there at a beginning
     structure: str = "dictionary"  # what is replicated: its name, and what it was made with
     group: str | None = None  # whose replicas are judged together; None: there is one replicated state
-    memory: int = 0  # what its journal is called; 0: it keeps none
+
+
+@dataclass(frozen=True, slots=True)
+class JournalKept:
+    """The replica keeps a journal, said when it begins. Who begins with the journal of an earlier life has forgotten
+    nothing of what that one made safe."""
+
+    at: Instant
+    life: int
+    memory: int  # what the journal is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +195,7 @@ class ReplicaKnown:
 
 ReplicaEvent = (
     ReplicaStarted
+    | JournalKept
     | Called
     | Returned
     | Refused

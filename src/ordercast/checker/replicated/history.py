@@ -20,6 +20,7 @@ from ordercast.trace.replica_records import (
     Called,
     ComponentChanged,
     GotPicture,
+    JournalKept,
     Looked,
     Refused,
     ReplicaEnded,
@@ -43,6 +44,7 @@ class ReplicaLife:
     remembers: bool = False
     known: ReplicaKnown | None = None
     lineages: set[Lineage] = field(default_factory=set)  # in which it held the state, as it decided
+    memory: int = 0  # what its journal is called; 0: it keeps none
     is_cut: bool = False  # it gets nothing of the stream
 
     def __str__(self) -> str:
@@ -88,7 +90,10 @@ class ReplicaHistory:
         match event:
             case ReplicaStarted():
                 self.lives[event.life] = ReplicaLife(event)
-                self.memories[event.name] = event.memory
+                self.memories[event.name] = 0
+            case JournalKept():
+                self.lives[event.life].memory = event.memory
+                self.memories[self.lives[event.life].started.name] = event.memory
             case Called():
                 self.calls[event.life, event.request] = event
             case Returned():

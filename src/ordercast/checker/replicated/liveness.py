@@ -63,8 +63,9 @@ class Liveness(ReplicaChecker):
         """When anything was applied, a quorum has journals that know of it; and every journal that ever was in a primary
         component has a voice."""
         elected = self.history.elected
-        voices = {life.started.name for life in present if life.started.memory}
-        voices = {name for name in voices if elected.get(name) == self.history.memories[name]}
+        voices = {
+            life.started.name for life in present if life.memory and elected.get(life.started.name) == life.memory
+        }
         have_most = 2 * sum(weights.get(name, 0) for name in voices) > sum(weights.values())
         return have_most and bool(self.history.reference)
 
