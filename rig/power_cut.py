@@ -24,6 +24,7 @@ from random import Random
 
 from ordercast.checker import Outcome, combined
 from ordercast.checker.replicated import check_replicas
+from ordercast.cli.terminal import output
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.evidence_folder import history_in
 from ordercast.trace.replica_records import Returned
@@ -127,6 +128,10 @@ def come_back(order: tuple[PowerHost, ...], rng: Random, *, is_alone: bool) -> N
         host.hear("current")
 
 
+def say(text: str) -> None:
+    output().print(text, soft_wrap=True, highlight=False, markup=False)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Kill all replicas at once, again and again, and judge what is left.")
     parser.add_argument("--rounds", type=int, default=200)
@@ -140,10 +145,10 @@ def main() -> int:
     verdicts = check_replicas(events)
     confirmed = sum(isinstance(event, Returned) for event in events)
     for verdict in verdicts:
-        print(f"{verdict.outcome.name:10} {verdict.promise.value if verdict.promise else ''}: {verdict.sentence}")
+        say(f"{verdict.outcome.name:10} {verdict.promise.value if verdict.promise else ''}: {verdict.sentence}")
         for witness in verdict.witnesses[:3]:
-            print(f"           {witness}")
-    print(
+            say(f"           {witness}")
+    say(
         f"{options.rounds} power cuts of {HOSTS} hosts, {alone} times two went on without the third; "
         f"{confirmed:,} commands confirmed; {time.monotonic() - begun:.0f} s"
     )
@@ -151,7 +156,7 @@ def main() -> int:
     if is_valid:
         shutil.rmtree(folder)
     else:
-        print(f"kept {folder}")
+        say(f"kept {folder}")
     return 0 if is_valid else 1
 
 

@@ -1,1 +1,1 @@
-"""What is written so that a crash or a power failure takes nothing back: for the archive and the journals of replicas."""
+"""What is written so that neither a crash nor a power failure takes it back: for archives and journals of replicas."""

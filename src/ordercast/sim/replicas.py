@@ -380,6 +380,8 @@ class Replicas:
         """Nobody crashes any more; most of those who are gone come back."""
         self._is_healed = True
         self.tell(healed)
+        for folder in self._disks.values():
+            folder.fuse = None
         for key in sorted(self._running):
             self._running[key].wake()
         for node in range(self._world.options.nodes):

@@ -60,8 +60,8 @@ class Liveness(ReplicaChecker):
         return bool(needed) and all(electorate.is_won_by(voters) for electorate in needed)
 
     def _is_durable_quorum(self, present: list[ReplicaLife], weights: dict[str, int]) -> bool:
-        """When anything was applied, a quorum has journals that know of it; and every journal that ever was in a primary
-        component has a voice."""
+        """When anything was applied, a quorum has journals that know of it; and every journal that ever was in a
+        primary component has a voice."""
         elected = self.history.elected
         voices = {
             life.started.name for life in present if life.memory and elected.get(life.started.name) == life.memory

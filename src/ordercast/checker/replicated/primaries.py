@@ -43,7 +43,7 @@ class Durability(ReplicaChecker):
                     yield self.witness(f"began anew while {other} has another sequence", decision.life)
 
         for decision, lineage in self.history.anew:
-            what = f"began anew in {decision.lineage} although commands of {lineage} had been confirmed, and journals are kept"
+            what = f"began anew although commands of {lineage} had been confirmed, and journals are kept"
             yield self.witness(what, decision.life)
 
     def _has_voice(self, name: str) -> bool:
