@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from ordercast.model.ids import MILLISECOND
 from ordercast.model.promises import ReplicaPromise as Promise
 from ordercast.replicated import decision as decision_module
 from ordercast.replicated import journal as journal_module
@@ -15,11 +16,12 @@ from ordercast.replicated.component import Component
 from ordercast.replicated.core import Core
 from ordercast.replicated.decision import Knowledge, States, voice_of
 from ordercast.replicated.effects import Note
-from ordercast.replicated.journal import FRAME, MAGIC, Frame, Journal
+from ordercast.replicated.journal import FRAME, MAGIC, Journal, JournalFrame
 from ordercast.replicated.quorum import Life, Rule
 from ordercast.replicated.stance import Remembered
 from ordercast.replicated.track import Rank
-from ordercast.sim.swarm import DURABLE_FIRST
+from ordercast.sim.options import SimOptions
+from ordercast.sim.swarm import DURABLE_FIRST, hostile_replica_options
 
 LOST = frozenset({Promise.DURABILITY, Promise.SAME_COMMANDS, Promise.ONE_PRIMARY, Promise.LINEARISABLE})
 TWICE = frozenset({Promise.ONCE, Promise.SAME_COMMANDS, Promise.CONFIRMATIONS})
@@ -32,6 +34,20 @@ class PlantedInJournal:
     broken: frozenset[Promise] = LOST
     first: int = DURABLE_FIRST
     runs: int = 25
+    options: Callable[[int], SimOptions] = hostile_replica_options
+
+
+def dark(seed: int) -> SimOptions:
+    """Nothing happens but power cuts."""
+    return SimOptions(
+        nodes=3,
+        messages=150,
+        replicas=1,
+        replica_weights=(1, 1, 1),
+        journals=True,
+        power_cuts=4,
+        fault_time_ns=1_200 * MILLISECOND,
+    )
 
 
 def _not_synced(patch: pytest.MonkeyPatch) -> None:
@@ -48,16 +64,14 @@ def _not_synced(patch: pytest.MonkeyPatch) -> None:
 
 
 def _torn_is_taken(patch: pytest.MonkeyPatch) -> None:
-    """Whatever its checksum is."""
+    """Whatever its checksum is, and though its end is missing."""
 
-    def wrong(data: bytes, at: int) -> Frame | None:
+    def wrong(data: bytes, at: int) -> JournalFrame | None:
         if len(data) - at < FRAME.size:
             return None
         magic, size, _, kind, number, safe = FRAME.unpack_from(data, at)
-        end = at + FRAME.size + size
-        if magic != MAGIC or end > len(data):
-            return None
-        return Frame(kind, number, safe, data[at + FRAME.size : end], end)
+        end = min(at + FRAME.size + size, len(data))
+        return JournalFrame(kind, number, safe, data[at + FRAME.size : end], end) if magic == MAGIC else None
 
     patch.setattr(journal_module, "frame_at", wrong)
 
@@ -129,7 +143,7 @@ PLANTED_IN_JOURNALS = (
     PlantedInJournal("a torn record is taken", _torn_is_taken),
     PlantedInJournal("a picture counts before it is safe", _picture_before_it_is_safe),
     PlantedInJournal("a picture without what came since", _picture_without_what_came_since),
-    PlantedInJournal("one disk is enough", _one_disk_is_enough),
+    PlantedInJournal("one disk is enough", _one_disk_is_enough, options=dark),
     PlantedInJournal("spoken of before it is safe", _safe_when_it_is_handed_over),
     PlantedInJournal("every journal votes", _every_journal_votes),
     PlantedInJournal("who comes back has forgotten the sessions", _sessions_forgotten, LOST | TWICE),

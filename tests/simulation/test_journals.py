@@ -35,7 +35,7 @@ def test_the_judges_catch(fault: PlantedInJournal, monkeypatch: pytest.MonkeyPat
 def _is_caught(fault: PlantedInJournal, seed: int) -> bool:
     """By a judge; or a replica finds that its journal cannot be, or itself in a state that cannot be."""
     try:
-        verdicts = simulate(hostile_replica_options(seed), seed).verdicts
+        verdicts = simulate(fault.options(seed), seed).verdicts
     except (AssertionError, UsageError):
         return True
     return any(verdict.outcome is Outcome.INVALID and verdict.promise in fault.broken for verdict in verdicts)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ordercast.cli.terminal import output, write_json
 from ordercast.model.errors import UsageError
-from ordercast.replicated.journal import JOURNAL, NEW, Reading, read_journal
+from ordercast.replicated.journal import JOURNAL, NEW, JournalReading, read_journal
 from ordercast.replicated.wire import decode_preface
 
 
@@ -29,7 +29,7 @@ def show_journal(folder: Path, *, as_json: bool) -> int:
     return 1 if "damage" in document else 0
 
 
-def _document(path: Path, reading: Reading, end: int, size: int) -> dict[str, Any]:
+def _document(path: Path, reading: JournalReading, end: int, size: int) -> dict[str, Any]:
     stance, picture = reading.stance, reading.picture
     rank = None if stance is None else stance.rank
     formed = None if stance is None else stance.formed

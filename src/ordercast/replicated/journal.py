@@ -23,13 +23,14 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
+from struct import error as StructError
 from typing import Final, NamedTuple
 
 from ordercast.disk.folder import Folder
 from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.effects import Note
 from ordercast.replicated.spill import decode_block, encode_block
-from ordercast.replicated.stance import Picture, Remembered, Stance, decode_stance, encode_stance
+from ordercast.replicated.stance import KeptPicture, Remembered, Stance, decode_stance, encode_stance
 from ordercast.replicated.track import DIGEST_SIZE, Held, chained
 from ordercast.replicated.wire import decode_preface
 
@@ -49,7 +50,7 @@ def commands_note(commands: Iterable[Held]) -> Note:
     return Note(COMMANDS, encode_block(commands)[8:])
 
 
-class Owner(NamedTuple):
+class JournalOwner(NamedTuple):
     """Whose journal it is."""
 
     group: str
@@ -57,7 +58,7 @@ class Owner(NamedTuple):
     memory: int  # what the journal is called: a number that no other has
 
 
-class Frame(NamedTuple):
+class JournalFrame(NamedTuple):
     kind: int
     number: int
     safe: int
@@ -71,7 +72,7 @@ def frame_bytes(kind: int, body: bytes, number: int = 0, safe: int = 0) -> bytes
     return FRAME.pack(MAGIC, len(body), checksum, kind, number, safe) + body
 
 
-def frame_at(data: bytes, at: int) -> Frame | None:
+def frame_at(data: bytes, at: int) -> JournalFrame | None:
     """None: there is no whole one."""
     if len(data) - at < FRAME.size:
         return None
@@ -82,12 +83,12 @@ def frame_at(data: bytes, at: int) -> Frame | None:
     body = data[at + FRAME.size : end]
     if zlib.crc32(body, zlib.crc32(data[at + 12 : at + FRAME.size])) != checksum:
         return None
-    return Frame(kind, number, safe, body, end)
+    return JournalFrame(kind, number, safe, body, end)
 
 
-def whole_frames(data: bytes) -> tuple[list[Frame], int]:
+def whole_frames(data: bytes) -> tuple[list[JournalFrame], int]:
     """Return the frames up to the first that is torn, and where they end. UsageError when that one had been safe."""
-    frames, at = list[Frame](), 0
+    frames, at = list[JournalFrame](), 0
     while (frame := frame_at(data, at)) is not None:
         frames.append(frame)
         at = frame.end
@@ -117,23 +118,23 @@ def notes_bytes(notes: Sequence[Note]) -> bytes:
 
 
 @dataclass(slots=True)
-class Reading:
+class JournalReading:
     """What a file says, frame by frame. WireError when it contradicts itself."""
 
-    owner: Owner | None = None
+    owner: JournalOwner | None = None
     stance: Stance | None = None
-    picture: Picture | None = None
+    picture: KeptPicture | None = None
     held: list[Held] = field(default_factory=list)
     count: int = 0  # of commands, those in the picture included
     digest: bytes = bytes(DIGEST_SIZE)
     is_whole: bool = True  # the picture at its beginning is
     _pieces: list[bytes] = field(default_factory=list)
 
-    def take(self, frame: Frame) -> None:
+    def take(self, frame: JournalFrame) -> None:
         match frame.kind:
             case 1:  # OPENING
                 found = json.loads(frame.body)
-                self.owner = Owner(str(found["group"]), str(found["name"]), int(found["memory"]))
+                self.owner = JournalOwner(str(found["group"]), str(found["name"]), int(found["memory"]))
             case 3:  # PICTURE
                 self.stance, self.is_whole = decode_stance(frame.body), False
             case 4:  # PIECE
@@ -148,7 +149,7 @@ class Reading:
         if self.stance is None or not self._pieces:
             raise WireError("a picture without a stance")
         preface, *pieces = self._pieces
-        self.picture = Picture(self.stance, preface, tuple(pieces))
+        self.picture = KeptPicture(self.stance, preface, tuple(pieces))
         applied, digest, _, held = decode_preface(preface)
         self.count, self.digest, self.is_whole = applied, digest, True
         self._extend(held)
@@ -181,14 +182,14 @@ class Reading:
             self.digest = chained(self.digest, held)
 
 
-def read_journal(data: bytes) -> tuple[Reading, int]:
+def read_journal(data: bytes) -> tuple[JournalReading, int]:
     """What a file says, and where that ends. UsageError when it is damaged."""
     frames, end = whole_frames(data)
-    reading = Reading()
+    reading = JournalReading()
     try:
         for frame in frames:
             reading.take(frame)
-    except (WireError, ValueError, KeyError) as error:
+    except (WireError, StructError, ValueError, KeyError) as error:
         raise UsageError(f"the journal contradicts itself: {error}") from None
     return reading, end
 
@@ -197,7 +198,7 @@ class Journal:
     def __init__(self, folder: Folder, group: str, name: str, memory: int) -> None:
         """Read what is there, and cut off what a crash left half written; or begin, under the name `memory`."""
         self._folder = folder
-        self.owner = Owner(group, name, memory)
+        self.owner = JournalOwner(group, name, memory)
         self.remembered = Remembered(memory, None, None, ())
         self._number = 0  # of the file
         self._size = self._safe = 0  # of the file, and of what is safe of it
@@ -241,7 +242,7 @@ class Journal:
         self._folder.sync_names()
         self._size = self._safe = len(self._opening())
 
-    def _check(self, owner: Owner) -> None:
+    def _check(self, owner: JournalOwner) -> None:
         if owner[:2] != self.owner[:2]:
             raise UsageError(
                 f"it is the journal of {owner.name} in {owner.group}, not of {self.owner.name} in {self.owner.group}: "

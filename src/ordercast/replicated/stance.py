@@ -58,7 +58,7 @@ def decode_stance(data: bytes) -> Stance:
     return stance
 
 
-class Picture(NamedTuple):
+class KeptPicture(NamedTuple):
     """A state as a journal keeps it: what a donor would give, and what goes with it."""
 
     stance: Stance
@@ -71,5 +71,5 @@ class Remembered(NamedTuple):
 
     memory: int  # what the journal is called
     stance: Stance | None  # None: nothing was ever written
-    picture: Picture | None  # the state that it begins with; None: the empty one
+    picture: KeptPicture | None  # the state that it begins with; None: the empty one
     held: tuple[Held, ...]  # the commands behind it

@@ -31,6 +31,7 @@ class SimJournal:
     replica: Replica
     journal: Journal
     jobs: deque[Job] = field(default_factory=deque)
+    slowness: int = 1  # of the disk
     is_busy: bool = False
     snapshot: Snapshot | None = None  # the last one that was asked for
 
@@ -68,7 +69,7 @@ class SimJournal:
 
     def _soon(self) -> None:
         replicas = self.replica.replicas
-        replicas.schedule(replicas.rng.randrange(JOB_MIN_NS, JOB_MAX_NS), self._work)
+        replicas.schedule(self.slowness * replicas.rng.randrange(JOB_MIN_NS, JOB_MAX_NS), self._work)
 
     def _work(self) -> None:
         if self.replica.is_dead:

@@ -282,7 +282,7 @@ class Witness:
         )
 
     def begins(self) -> None:
-        """With what the picture in the journal has, if there is one."""
+        """Begin with what the picture in the journal has, if there is one."""
         self.is_beginning = False
         core, chain = self.replica.desk.core, self.replica.structure.chain
         if core.lineage is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,8 @@ _ROUND_NS = 6 * MILLISECOND  # about what a round takes
 _APPEAR_MAX_NS = 10 * MILLISECOND
 _AGAIN_MAX_NS = 40 * MILLISECOND
 _DARK_MAX_NS = 150 * MILLISECOND  # until a host has power again
+_SLOWNESS = (1, 1, 1, 12)  # of disks
+_LOOK_NS, _LOOKS_MAX = 100_000, 300  # until half of them write
 _FUSE_PROBABILITY, _FUSE_MAX = 0.3, 120  # that the power of a host fails around a write, and how many come before
 _DISK_LOSS_PROBABILITY = 0.05
 _GROWN_MIN = 1500  # bytes of a journal until there is a picture
@@ -198,9 +201,13 @@ class Replicas:
             latest = max(_OPENING_NS + MILLISECOND, world.options.fault_time_ns)
             world.schedule(self.rng.randrange(_OPENING_NS, latest), self._cut_power)
 
-    def _cut_power(self) -> None:
-        """Of all hosts. They come back in any order."""
+    def _cut_power(self, looks: int = _LOOKS_MAX) -> None:
+        """Cut it at all hosts, when half of them write, if that is soon. They come back in any order."""
         if self._is_healed:
+            return
+        writers = [each for each in self._running.values() if each.journal is not None and each.journal.is_busy]
+        if looks and 2 * len(writers) < self._world.options.nodes:
+            self.schedule(_LOOK_NS, partial(self._cut_power, looks - 1))
             return
         self.count(ReplicaOccurrence.POWER_CUT)
         world = self._world
@@ -330,7 +337,7 @@ class Replicas:
         book = None if journal is None else Book(grown_min=_GROWN_MIN)
         replica.desk = Desk(GROUP_NAME, core, machine, self._patience, submitted_max=_SUBMITTED_MAX, book=book)
         if journal is not None:
-            replica.journal = SimJournal(replica, journal)
+            replica.journal = SimJournal(replica, journal, slowness=self.rng.choice(_SLOWNESS))
         replica.witness.begins()
         return replica
 

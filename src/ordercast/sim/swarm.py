@@ -221,7 +221,7 @@ def hostile_replica_options(seed: int) -> SimOptions:
 
 
 def _durable(options: SimOptions, seed: int) -> SimOptions:
-    """With journals, and power cuts of all hosts. Who has a journal is killed at leisure."""
+    """Give the replicas journals, and cut the power of all hosts. Who has a journal is killed at leisure."""
     rng = Random(f"durable replicas {seed}")
     weights = options.replica_weights or (1,) * options.nodes
     return replace(
