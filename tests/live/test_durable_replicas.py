@@ -11,7 +11,7 @@ import pytest
 import ordercast
 from ordercast.cli.main import run
 from ordercast.model.errors import UsageError
-from ordercast.replicated import Dictionary, LastMajority, Majority, Replica
+from ordercast.replicated import Dictionary, LastMajority, Majority, Replica, TimedOut
 from ordercast.replicated.structures.dictionary import DictionaryFront
 from tests.live.local_daemons import daemons, live
 
@@ -44,6 +44,15 @@ async def test_a_majority_that_comes_back_has_what_was_confirmed(
             assert third.get("more") == "1" and third.get("7") == "7"
             with pytest.raises(UsageError, match="another replica writes"):
                 await come(stack, addresses["n2"], tmp_path / "j-n1", "other")
+        async with ordercast.connect(addresses["n1"], name="kv") as me:
+            replica = Replica(me, "accounts", Dictionary(), quorum=VOTERS, journal=tmp_path / "j-n1")
+            async with replica as front:
+                with pytest.raises(TimedOut, match=r"waiting for kv@n2, kv@n3"):
+                    await front.ready(timeout=1.0)
+                await replica.force()
+                await front.ready()
+                assert front.get("more") == "1"
+                await front.set("more", "2")
 
 
 @live

@@ -38,6 +38,7 @@ class DiskFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         make_private_folder(path)
+        sync_folder(path.parent)
         self._open: dict[str, int] = {}
 
     def names(self) -> list[str]:
