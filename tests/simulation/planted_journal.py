@@ -20,6 +20,7 @@ from ordercast.replicated.journal import FRAME, MAGIC, Journal, JournalFrame
 from ordercast.replicated.quorum import Life, Rule
 from ordercast.replicated.stance import Remembered
 from ordercast.replicated.track import Rank
+from ordercast.sim import replicas as replicas_module
 from ordercast.sim.options import SimOptions
 from ordercast.sim.swarm import DURABLE_FIRST, hostile_replica_options
 
@@ -94,7 +95,9 @@ def _picture_without_what_came_since(patch: pytest.MonkeyPatch) -> None:
 
 
 def _one_disk_is_enough(patch: pytest.MonkeyPatch) -> None:
+    """It is safe on the fastest one, and the others are far slower."""
     right = Component.lift
+    patch.setattr(replicas_module, "_SLOWNESS", (1, 12, 12))
 
     def wrong(self: Component, rule: Rule) -> bool:
         before = self.limit

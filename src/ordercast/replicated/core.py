@@ -33,14 +33,13 @@ from ordercast.model.events import Transition, View
 from ordercast.model.lineage import Lineage
 from ordercast.replicated.component import Component, era_to_take_up
 from ordercast.replicated.decision import Decision, Knowledge, decide
-from ordercast.replicated.effects import Effect, Freeze, GoOn, Note, Point, Reason, Refuse, Send, Spoilt, Why
+from ordercast.replicated.effects import Effect, GoOn, Point, Reason, Refuse, Send, Spoilt, Why
 from ordercast.replicated.exchange import Arrived
-from ordercast.replicated.facts import Facts
-from ordercast.replicated.journal import commands_note, stance_note
 from ordercast.replicated.machine import StateMachine, Unites
 from ordercast.replicated.quorum import Life, Majority, Rule
+from ordercast.replicated.remembering import Remembering
 from ordercast.replicated.sides import side_of
-from ordercast.replicated.stance import Remembered, Stance
+from ordercast.replicated.stance import Remembered
 from ordercast.replicated.track import Held, MemoryTail, Tails, Track
 from ordercast.replicated.uniting import Uniter
 from ordercast.replicated.wire import (
@@ -68,7 +67,7 @@ from ordercast.replicated.wire import (
 SLICE_SIZE = 256 << 10  # bytes of commands that are applied at once: a few milliseconds
 
 
-class Core(Facts):
+class Core(Remembering):
     def __init__(
         self,
         name: str,  # in full
@@ -92,53 +91,10 @@ class Core(Facts):
         self._founding = founding
         self._slice_size = slice_size
         self._uniter = Uniter(self._copy, self._exchange)
-        self._notes: list[Note] = []  # for the journal
-        self._noted: tuple[object, ...] | None = None  # of the last stance in it
-        self._is_replaced = False  # the state here is another than the journal's
         if remembered is not None:
             if not isinstance(rule, Majority):
                 raise UsageError("a journal needs configured voices: use Majority, or leave out the journal")
             self._remember(remembered)
-
-    # The journal
-
-    def _remember(self, remembered: Remembered) -> None:
-        memory, stance, picture, held = remembered
-        self._copy.memory = memory
-        if stance is None:
-            return
-        self._calendar.era, self._calendar.last = stance.era, stance.view
-        self._knowledge = Knowledge(stance.formed)
-        if stance.rank is not None:
-            self._copy.remember(stance.rank, None if picture is None else picture[1:], held)
-            self._copy.is_voter = stance.voter
-        self._noted = stance.matter
-
-    def notes(self) -> list[Note]:
-        """What the journal is to remember, since the last call."""
-        if self.memory:
-            self._note_stance()
-        notes, self._notes = self._notes, []
-        return notes
-
-    def _note_stance(self) -> None:
-        stance = self.stance
-        if stance.matter != self._noted:
-            self._noted = stance.matter
-            self._notes.append(stance_note(stance))
-
-    def was_replaced(self) -> bool:
-        """Is the state here another than the journal's? Said once: it is to have a picture of this one."""
-        was_replaced, self._is_replaced = self._is_replaced and bool(self.memory), False
-        return was_replaced
-
-    def picture(self) -> tuple[Stance, Freeze] | None:
-        """All that a journal must know. None: there is no state."""
-        track = self._copy.track
-        if track is None:
-            return None
-        frozen = Freeze(Point(track.term, 0), self._copy.preface(track.count), self._copy.machine.freeze())
-        return self.stance, frozen
 
     # The group's events
 
@@ -429,8 +385,7 @@ class Core(Facts):
             return
         if self.memory and component.has_best:
             more = list(more)
-            self._note_stance()
-            self._notes.append(commands_note(more))
+            self._note_commands(more)
         track.extend(more)
         if component.has_best and component.is_live and not self._will_go_on:
             self._apply(effects)
@@ -573,8 +528,8 @@ class Core(Facts):
 
     def _load(self, component: Component, preface: bytes, pieces: Iterable[bytes], effects: list[Effect]) -> None:
         self._exchange.load(preface, pieces)
-        component.has_best = self._is_replaced = True
-        self._notes.clear()  # they are of the state that was here
+        component.has_best = True
+        self._note_replaced()
         self._catch_up(component, effects)
         if not component.is_signalled and not self._copy.is_spoilt:
             effects.append(Send((encode_loaded(Loaded(component.view.id, self.me.life, self.me.stint)),)))
