@@ -1,8 +1,8 @@
 """Remembering: what one replica notes for its journal, and what it knows from there when it begins. Pure.
 
 The core (`core.py`) says when something has changed; the desk takes the notes, and lets nothing out before they are
-safe (`book.py`). A stance is noted before the commands that came in its component, so that a journal which ends anywhere
-never tells of commands in a component that is not theirs.
+safe (`book.py`). A stance is noted before the commands that came in its component, so that a journal which ends
+anywhere never tells of commands in a component that is not theirs.
 """
 
 from __future__ import annotations
