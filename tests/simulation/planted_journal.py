@@ -109,8 +109,9 @@ def _one_disk_is_enough(patch: pytest.MonkeyPatch) -> None:
 
 
 def _safe_when_it_is_handed_over(patch: pytest.MonkeyPatch) -> None:
-    """Spoken of before the disk has it."""
+    """Spoken of before the disk has it, which takes its time."""
     right = Book.note
+    patch.setattr(replicas_module, "_SLOWNESS", (12,))
 
     def wrong(self: Book, notes: Sequence[Note]) -> None:
         right(self, notes)
@@ -120,8 +121,10 @@ def _safe_when_it_is_handed_over(patch: pytest.MonkeyPatch) -> None:
 
 
 def _every_journal_votes(patch: pytest.MonkeyPatch) -> None:
-    """Whatever it has, a new one too."""
+    """Whatever it has, a new one too, after a disk was lost."""
     right = decision_module._votes
+    patch.setattr(replicas_module, "_DISK_LOSS_PROBABILITY", 0.5)
+    patch.setattr(replicas_module, "_SLOWNESS", (1, 12))
 
     def wrong(best: Rank, states: States, knowledge: Knowledge) -> dict[str, tuple[Life, ...]]:
         voices = {name: (voice_of(name, state),) for name, state in states.items() if state.memory}
@@ -147,7 +150,7 @@ PLANTED_IN_JOURNALS = (
     PlantedInJournal("a picture counts before it is safe", _picture_before_it_is_safe),
     PlantedInJournal("a picture without what came since", _picture_without_what_came_since),
     PlantedInJournal("one disk is enough", _one_disk_is_enough, options=dark),
-    PlantedInJournal("spoken of before it is safe", _safe_when_it_is_handed_over),
-    PlantedInJournal("every journal votes", _every_journal_votes),
+    PlantedInJournal("spoken of before it is safe", _safe_when_it_is_handed_over, options=dark),
+    PlantedInJournal("every journal votes", _every_journal_votes, options=dark),
     PlantedInJournal("who comes back has forgotten the sessions", _sessions_forgotten, LOST | TWICE),
 )

@@ -25,7 +25,7 @@ from ordercast.model.events import Transition, View
 from ordercast.model.ids import SECOND, Instant
 from ordercast.replicated.arrival import Arrival, Incoming, Patience
 from ordercast.replicated.batching import Batches, CommandBatch, decode_results, encode_batch
-from ordercast.replicated.book import PENDING_MAX, Book
+from ordercast.replicated.book import Book
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import (
     Abandoned,
@@ -44,23 +44,22 @@ from ordercast.replicated.effects import (
     Refuse,
     Release,
     Send,
-    Snapshot,
     Spoilt,
     StopFetching,
     Ticket,
 )
 from ordercast.replicated.facts import Round
 from ordercast.replicated.frames import TransferFrame, key_of
-from ordercast.replicated.stance import encode_stance
+from ordercast.replicated.scribe import Scribe
 from ordercast.replicated.structures.base import BACK_COMMAND, Owned, gone_command
 from ordercast.replicated.told import Filling, Told
-from ordercast.replicated.wire import Durable, encode_durable, is_command
+from ordercast.replicated.wire import is_command
 
 SUBMITTED_MAX = 4096  # by the application and not answered; more wait
 OUTSTANDING_MAX = 2 * SUBMITTED_MAX  # batches of the core, with those that nobody waits for any more
 
 
-class Desk:
+class Desk(Scribe):
     def __init__(
         self,
         group: str,
@@ -72,16 +71,13 @@ class Desk:
         book: Book | None = None,
     ) -> None:
         """`machine` is the core's. With a `book` there is a journal."""
-        self.core = core
+        super().__init__(core, book)
         self.status: Changed | None = None  # what is known of the component
-        self.outgoing: list[bytes] = []  # to be sent to the group, in order, with service SAFE
-        self.asides: list[bytes] = []  # likewise, with service AGREED: what they say is true already
         self.wrong_pictures = 0  # states that came, and were not those that were wanted
         self._group = group.encode()
         self._machine = machine
         self._owned = machine.structure if isinstance(machine.structure, Owned) else None
         self._patience = patience
-        self._book = book
         self._batches = Batches(submitted_max)
         self._again: list[bytes] = []  # commands that nobody waits for and that were refused
         self._arrival: Arrival[Incoming] | None = None  # the state that is being fetched
@@ -223,58 +219,6 @@ class Desk:
         if name is not None:
             self._say_back(effects)
         return self._settled(now, effects)
-
-    def _drop_outgoing(self) -> None:
-        self.outgoing.clear()
-        self.asides.clear()
-        if self._book is not None:
-            self._book.drop()
-
-    # The journal
-
-    def written(self, now: Instant, number: int) -> list[DeskEffect]:
-        """The write with this number is safe, and all before it."""
-        effects: list[DeskEffect] = []
-        if self._book is not None:
-            self._book.written(number)
-            self._release(self._book, effects)
-        return effects
-
-    def pictured(self, now: Instant, size: int) -> list[DeskEffect]:
-        """The journal begins with the last Snapshot, which has this size."""
-        if self._book is not None:
-            self._book.pictured(size)
-        return []
-
-    def _note(self, book: Book, effects: list[DeskEffect]) -> None:
-        """What has just happened is to be remembered before it is spoken of."""
-        notes = self.core.notes()
-        if self.core.was_replaced():
-            self._snapshot(book.replace(), effects)
-        elif notes:
-            book.note(notes)
-        book.claim(self.core.claim)
-
-    def _snapshot(self, number: int, effects: list[DeskEffect]) -> None:
-        picture = self.core.picture()
-        assert picture is not None, "there is nothing to take a picture of"
-        effects.append(Snapshot(encode_stance(picture[0]), picture[1], number))
-
-    def _release(self, book: Book, effects: list[DeskEffect]) -> None:
-        """Send what has waited for the journal, and give it what it is to write next."""
-        self.outgoing += book.sent()
-        claim, now = book.said(), self.core.claim
-        if claim is not None and now is not None and claim[:2] == now[:2]:
-            self.asides = [encode_durable(Durable(*claim))]
-        if book.wants_picture and self.core.lineage is not None:
-            if book.pending_size > PENDING_MAX:
-                self._snapshot(book.replace(), effects)
-            else:
-                effects += [write] if (write := book.flush()) is not None else []
-                book.picture()
-                self._snapshot(0, effects)
-        if (write := book.write()) is not None:
-            effects.append(write)
 
     # The transfer
 
