@@ -16,7 +16,7 @@ from .catches import first_catch
 from .planted_journal import PLANTED_IN_JOURNALS, PlantedInJournal
 
 
-@pytest.mark.parametrize("seed", range(DURABLE_FIRST, DURABLE_FIRST + 4))
+@pytest.mark.parametrize("seed", range(DURABLE_FIRST, DURABLE_FIRST + 2))
 def test_nothing_confirmed_is_lost_over_power_cuts(seed: int) -> None:
     result = simulate(hostile_replica_options(seed), seed)
     assert result.is_valid
