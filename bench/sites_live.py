@@ -43,6 +43,7 @@ from rig.hosts import Host, Hosts, why_not
 from rig.programs import kill
 from rig.switch import Link
 
+from bench.tcp_flow import drain, fill
 from ordercast.cli.terminal import write_json
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -160,6 +161,11 @@ def pinged(host: Host, target: str, count: int, gap_s: float) -> list[float]:
     return [float(found) for found in re.findall(r"time=([\d.]+)", done.stdout)]
 
 
+def path_of(capacity: int, delay_ms: float) -> Link:
+    """Return a path of so many bits a second with a queue of `QUEUE_MS`."""
+    return Link(delay_ms=delay_ms, rate=capacity, queue=capacity // 8 * QUEUE_MS // 1000)
+
+
 def asked_at(row: str, what: str, value: float, asked: str, limit: float, *, least: bool = False) -> LiveRow:
     return LiveRow(row, what, value, asked, value >= limit if least else value <= limit)
 
@@ -175,9 +181,8 @@ def hop() -> Iterator[LiveRow]:
         pings = pinged(hosts[0], hosts[1].address(segment=2), 100, 0.03)
         ping = median(pings)
     yield LiveRow("hop", "answered of 600", len(answers), "600", len(answers) == 600)
-    yield LiveRow("hop", "ping, ms", ping, "", None)
-    yield LiveRow("hop", "ping before, ms", quiet, "", None)
-    yield LiveRow("hop", "ping, 95 %, ms", share(pings, 0.95), "", None)
+    for what, value in (("ping, ms", ping), ("ping before, ms", quiet), ("ping, 95 %, ms", share(pings, 0.95))):
+        yield LiveRow("hop", what, value, "", None)
     yield asked_at("hop", "median, ms", median(answers), "ping + 5", ping + 5)
     yield asked_at("hop", "95 %, ms", share(answers, 0.95), "ping + 10", ping + 10)
     yield asked_at("hop", "99 %, of ping", share(answers, 0.99) / ping, "2.6", 2.6)
@@ -194,8 +199,8 @@ def beside() -> Iterator[LiveRow]:
             order = {"do": "ask", "count": 750, "size": 1024, "gap_s": 0.04, "patience_s": 5.0}
             found[protocol] = sites.ask(hosts[0], **order)["took_ms"]
     hop, tcp = found["udp"], found["tcp"]
-    yield LiveRow("beside", "Hop, mean ms", mean(hop), "", None)
-    yield LiveRow("beside", "TCP, mean ms", mean(tcp), "", None)
+    for what, value in (("Hop, mean ms", mean(hop)), ("TCP, mean ms", mean(tcp))):
+        yield LiveRow("beside", what, value, "", None)
     yield asked_at("beside", "TCP's mean, of Hop's", mean(tcp) / mean(hop), "1.2 at least", 1.2, least=True)
     yield asked_at("beside", "Hop's 99 %, of TCP's", share(hop, 0.99) / share(tcp, 0.99), "0.6", 0.6)
 
@@ -209,16 +214,15 @@ def chain() -> Iterator[LiveRow]:
             sites.ask(hosts[0], do="load", service="RELIABLE", size=1024, seconds=12.0, rate=rate)
             time.sleep(2.0)
             took[name] = sites.report(hosts[5])["took_ms"]
-    ratio = median(took["udp"]) / median(took["quiet"])
-    yield LiveRow("chain", "Hop without load, median ms", median(took["quiet"]), "", None)
-    yield asked_at("chain", "Hop's median, of that without load", ratio, "1.1", 1.1)
+    quiet = median(took["quiet"])
+    yield LiveRow("chain", "Hop without load, median ms", quiet, "", None)
+    yield asked_at("chain", "Hop's median, of that without load", median(took["udp"]) / quiet, "1.1", 1.1)
     yield asked_at("chain", "Hop's 99 %, of TCP's", share(took["udp"], 0.99) / share(took["tcp"], 0.99), "0.75", 0.75)
 
 
 def _throughput(loss: float, rate: str, protocol: str, seconds: float = 8.0) -> float:
     """Return the part of a link of 50 Mbit/s that messages fill, as the far site has them."""
-    capacity = 50_000_000
-    path = Link(delay_ms=25, rate=capacity, queue=capacity // 8 * QUEUE_MS // 1000)
+    path = path_of(capacity := 50_000_000, 25)
     with wide_area(2, path) as hosts, daemons(hosts, [(1, 2)], rate=rate, protocol=protocol) as sites:
         hosts.disturb(Link(delay_ms=25, rate=capacity, queue=path.queue, loss=loss), hosts[0], hosts[1], segment=2)
         sites.tell(hosts[0], {"do": "load", "service": "RELIABLE", "size": 1200, "seconds": seconds + 4})
@@ -240,8 +244,7 @@ def full() -> Iterator[LiveRow]:
 
 
 def fair() -> Iterator[LiveRow]:
-    capacity = 50_000_000
-    path = Link(delay_ms=25, rate=capacity, queue=capacity // 8 * QUEUE_MS // 1000)
+    path = path_of(capacity := 50_000_000, 25)
     with wide_area(2, path) as hosts, daemons(hosts, [(1, 2)]) as sites:
         sites.tell(hosts[0], {"do": "load", "service": "RELIABLE", "size": 1200, "seconds": 24.0})
         with hosts[1].inside():
@@ -250,8 +253,8 @@ def fair() -> Iterator[LiveRow]:
             sender = socket.create_connection(listener.getsockname(), source_address=(hosts[0].address(segment=2), 0))
         got = [0]
         threads = [
-            threading.Thread(target=_drain, args=(listener, got)),
-            threading.Thread(target=_fill, args=(sender,)),
+            threading.Thread(target=drain, args=(listener, got)),
+            threading.Thread(target=fill, args=(sender,)),
         ]
         for thread in threads:
             thread.start()
@@ -267,24 +270,8 @@ def fair() -> Iterator[LiveRow]:
     yield LiveRow("fair", "part beside one TCP flow", part, "0.3 to 0.7", 0.3 <= part <= 0.7)
 
 
-def _fill(flow: socket.socket) -> None:
-    try:
-        while True:
-            flow.sendall(bytes(1 << 16))
-    except OSError:
-        pass  # the row is over
-
-
-def _drain(listener: socket.socket, got: list[int]) -> None:
-    connection, _ = listener.accept()
-    with connection:
-        while data := connection.recv(1 << 16):
-            got[0] += len(data)
-
-
 def overload() -> Iterator[LiveRow]:
-    capacity = 2_000_000
-    path = Link(delay_ms=20, rate=capacity, queue=capacity // 8 * QUEUE_MS // 1000)
+    path = path_of(capacity := 2_000_000, 20)
     with wide_area(2, path) as hosts, daemons(hosts, [(1, 2)]) as sites:
         sites.ask(hosts[0], do="load", service="AGREED", size=1200, seconds=5.0, rate=10)
         time.sleep(1.0)
@@ -323,12 +310,24 @@ def reroute() -> Iterator[LiveRow]:
             hosts.heal(segment=3)
             time.sleep(1.5)
         sent = sum(sites.hear(host)["sent"] for host in hosts)
-        time.sleep(5.0)
-        after = [sites.report(host) for host in hosts]
+        after = _at_rest(sites)
     views = sum(new["views"] - old["views"] for new, old in zip(after, before, strict=True))
     least = min(sum(one["delivered"].values()) for one in after) / 200
-    yield LiveRow("reroute", "views", views, "0", views == 0)
+    why = {reason for new, old in zip(after, before, strict=True) for reason in new["reasons"][len(old["reasons"]) :]}
+    yield LiveRow("reroute", f"views {', '.join(sorted(why))}".strip(), views, "0", views == 0)
     yield LiveRow("reroute", "messages that somebody lacks", sent - least, "0", sent == least)
+
+
+def _at_rest(sites: SiteHosts, patience_s: float = 30.0) -> list[dict[str, Any]]:
+    """Wait until nothing is under way and nothing more comes, and return what the daemons say then."""
+    end, before = time.monotonic() + patience_s, [-1]
+    while True:
+        reports = [sites.report(host) for host in sites.hosts]
+        delivered = [sum(one["delivered"].values()) for one in reports]
+        if (delivered == before and all(one["is_idle"] for one in reports)) or time.monotonic() > end:
+            return reports
+        before = delivered
+        time.sleep(1.0)
 
 
 def views() -> Iterator[LiveRow]:
@@ -339,6 +338,7 @@ def views() -> Iterator[LiveRow]:
         victim = hosts[5]
         began = time.monotonic()
         sites.programs[5].kill()
+        ring_s = _until(sites, [hosts[4]], 1, of="ring") - began
         killed = _until(sites, [host for host in hosts if host is not victim], 5) - began
         time.sleep(2.0)
         cut_off, others = hosts[2:4], [*hosts[:2], hosts[4]]
@@ -350,14 +350,16 @@ def views() -> Iterator[LiveRow]:
         began = time.monotonic()
         hosts.heal(segment=3)
         healed = _until(sites, [*cut_off, *others], 5) - began
-    ring_s, link_s = 1.0, 2.5  # token loss and consensus, as configured; link_loss
+    link_s = 2.5  # link_loss, as configured
+    yield LiveRow("views", "ring of the killed one, s", ring_s, "", None)
     yield asked_at("views", "after kill -9, s", killed, "the ring's + 6 D + 0.3", ring_s + 6 * way_s + 0.3)
     yield asked_at("views", "after a cut, s", cut, "link_loss + 6 D + 0.3", link_s + 6 * way_s + 0.3)
     yield asked_at("views", "after healing, s", healed, "1.5 + 6 D", 1.5 + 6 * way_s)
 
 
-def _until(sites: SiteHosts, hosts: Sequence[Host], members: int) -> float:
-    while any(sites.report(host)["members"] != members for host in hosts):
+def _until(sites: SiteHosts, hosts: Sequence[Host], members: int, of: str = "members") -> float:
+    """Wait for so many members of the view, or of the ring, at these hosts; return when that is."""
+    while any(sites.report(host)[of] != members for host in hosts):
         time.sleep(0.01)
     return time.monotonic()
 

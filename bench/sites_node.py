@@ -22,8 +22,10 @@ from rig.worker import Task
 from bench.live_node import tell
 from ordercast.api.raw import RawNode
 from ordercast.daemon.config.node import LinkProtocol, NodeConfig, SiteLink
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.service import Service
+from ordercast.order.sites.node import SitesNode
 
 HEAD = struct.Struct("=IBq")  # node, kind, monotonic time in ns
 LOAD, ASKED, ANSWERED = range(3)
@@ -40,11 +42,14 @@ class SiteNode:
         self.delivered: Counter[int] = Counter()  # bytes, by the node that sent them
         self.answers: set[asyncio.Task[None]] = set()
         self.views = 0
+        self.reasons: list[str] = []  # of the views
 
     async def listen(self) -> None:
         async for batch in self.node.batches():
             if not isinstance(batch, Deliver):
-                self.views += batch.kind.value == "regular"
+                if batch.kind is ConfigurationKind.REGULAR:
+                    self.views += 1
+                    self.reasons.append(f"{len(batch.members)}: {batch.reason.name.lower()}")
                 continue
             now = time.monotonic_ns()
             for _, _, _, _, payloads, *_ in batch.parcels:
@@ -92,15 +97,18 @@ class SiteNode:
 
     def report(self) -> dict[str, Any]:
         took, self.took_ms[LOAD] = self.took_ms[LOAD], []
-        wide = self.node.wide
+        engine, wide = self.node.engine, self.node.wide
+        assert isinstance(engine, SitesNode)
         return {
             "at": time.monotonic(),
             "members": len(self.node.members),
+            "ring": len(engine.ring_configuration.members),
             "views": self.views,
+            "reasons": self.reasons,
             "delivered": dict(self.delivered),
             "took_ms": took,
             "packets": 0 if wide is None else wide.link.counters.packets_sent,
-            "is_idle": self.node.engine.is_idle(),
+            "is_idle": engine.is_idle(),
             "rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
 

@@ -79,7 +79,7 @@ class Faults:
 
     def cut_ring(self) -> Fault:
         """One LAN is cut in the middle; others may join its halves."""
-        segment = self._rng.randrange(self._hosts.segments)
+        segment = self._rng.choice([one for one in range(self._hosts.segments) if len(self._on(one)) > 1])
         mixed = self._rng.sample(on := self._on(segment), len(on))
         at = self._rng.randrange(1, len(mixed))
         return self._cut("ring cut", mixed[:at], mixed[at:], segment=segment)

@@ -97,6 +97,7 @@ WHO_SPEAKS_OF_RINGS = {
         *("sim/run.py", "sim/swarm.py", "sim/network_swarm.py", "sim/digest.py"),
         *("sim/aimed_swarm.py", "sim/ring_topologies.py", "sim/ring_episodes.py"),
         *(f"sim/gateways/{name}.py" for name in ("__init__", "ledger", "watched", "witness")),
+        "sim/sites/witness.py",
     ),
     "configuration, by the names of tables in users' files": (
         *("daemon/config/file.py", "daemon/config/keys.py", "daemon/config/networks.py", "daemon/config/node.py"),

@@ -125,6 +125,25 @@ class RingsPromise(Enum):
     PARTS = "rings: the parts of a view are rings that there are"
 
 
+class SitesPromise(Enum):
+    """What the daemons of several sites do; judged in the simulator, which sees every tape and both ends of each link,
+    and named only when it is broken."""
+
+    LINES = "sites: everything below the line of a stream is here"
+    GAP = "sites: when a ring ends lines move up to the first gap, and not beyond"
+    PAST = "sites: what is passed in order no other stream can still bring something before"
+    UPDATES = "sites: of the updates of a site the last one counts"
+    NEEDS = "sites: a unit is for every site whose wants are not known"
+    TREES = "sites: all have the same trees in one epoch of a view"
+    ROUTES = "sites: what the parent of a site has is there, or on its way"
+    HELD = "sites: nothing is delivered in order between the beginning of an attempt and the view"
+    ACKNOWLEDGED = "sites: whoever says its state has what its site has acknowledged"
+    ATTEMPTS = "sites: a view is installed with what its members said for it, when all were ready"
+    COMMITS = "sites: commits of companions are kept until the next view, and no longer"
+    BEYOND = "sites: beyond the line messages are delivered only of those in the commits"
+    ORPHANS = "sites: nobody comes along who is owed what nobody has"
+
+
 class SessionPromise(Enum):
     """What a daemon guarantees its clients; judged in the simulator, which sees both ends of each connection, and named
     only when it is broken."""
@@ -153,6 +172,7 @@ AnyPromise = (
     | RestPromise
     | SlotPromise
     | RingsPromise
+    | SitesPromise
     | SessionPromise
     | SealPromise
 )

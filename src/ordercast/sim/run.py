@@ -26,6 +26,7 @@ from ordercast.order.engine import Engine
 from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.order.membership.states.moves import GATHER
 from ordercast.order.setup import Domain, FarNode
+from ordercast.order.sites.promised import ENGINE as SITES
 from ordercast.order.sites.states import EXCHANGE
 from ordercast.sim.adaptive_witness import AdaptiveWitness
 from ordercast.sim.digest import Digest
@@ -43,6 +44,7 @@ from ordercast.sim.rosters import RosterWitness
 from ordercast.sim.sealed.adversary import Adversary
 from ordercast.sim.sealed.keeper import Keeper
 from ordercast.sim.sealed.options import SealedRun
+from ordercast.sim.sites.witness import SitesWitness
 from ordercast.sim.topology import are_linked, segments_of
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
@@ -186,7 +188,10 @@ class _Jury:
             self.observers.append(world.slot_witness.observe)
 
     def watch_rings(self, world: World, make: Callable[[NodeId], Engine]) -> Callable[[NodeId], Engine]:
-        """Return how engines are made, seen by the witness of a network of rings if there is one."""
+        """Return how engines are made, seen by the witness of several rings or sites if there is one."""
+        if self._options.engine == SITES:
+            world.sites_witness = SitesWitness()
+            return partial(world.sites_witness.watched, make)
         if self._options.engine != GATEWAYS or self._options.sealed is not None:
             return make
         world.rings_witness = RingsWitness()
@@ -209,6 +214,8 @@ class _Jury:
             if settled:
                 world.rings_witness.settled(world.hosts)
             verdicts += world.rings_witness.verdicts()
+        if world.sites_witness is not None:
+            verdicts += world.sites_witness.verdicts()
         if world.slot_witness is not None:
             verdicts += world.slot_witness.verdicts()
         if world.roster_witness is not None:

@@ -34,6 +34,7 @@ from ordercast.sim.sealed.adversary import Adversary
 from ordercast.sim.sealed.keeper import Keeper
 from ordercast.sim.segment import Segment, segments_from
 from ordercast.sim.session_witness import SessionWitness
+from ordercast.sim.sites.witness import SitesWitness
 from ordercast.sim.station import Station
 from ordercast.sim.topology import Rate
 from ordercast.trace.client_records import Calm, ClientEvent
@@ -82,6 +83,7 @@ class World:
     witness: NetworkWitness | None = None  # judges what the layer does with several networks
     slot_witness: AdaptiveWitness | None = None  # judges who uses which place
     rings_witness: RingsWitness | None = None  # judges what becomes of several rings
+    sites_witness: SitesWitness | None = None  # judges what daemons of several sites do
     roster_witness: RosterWitness | None = None  # judges who was taken in, where there are node lists
     group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
     names: dict[tuple[int, str], ProcessId] = field(default_factory=dict)  # of clients: where each was last used

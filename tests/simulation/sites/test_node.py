@@ -83,18 +83,32 @@ def test_a_site_that_splits_is_two_fragments_of_one_view() -> None:
     assert [len(view.members) for view in views if view.kind is ConfigurationKind.REGULAR] == [4] * 4
 
 
-def test_a_link_that_fails_with_another_path_left_changes_routes_and_not_the_view() -> None:
+def cut_and_mended() -> SimOptions:
+    """Three sites, and a link of one of them that fails and is mended again and again under load."""
     there = [(a, b) for a in (0, 3) for b in (1, 4)]
     links = tuple(sorted([*there, *((b, a) for a, b in there)]))
     times = range(400, 2200, 600)
     faults = [Fault(at * MILLISECOND, FaultKind.CUT, links=links, segment=3) for at in times]
     faults += [Fault((at + 200) * MILLISECOND, FaultKind.MEND, segment=3) for at in times]
     ordered = tuple(sorted(faults, key=lambda fault: fault.at))
-    options = apart(3, 2, messages=200, faults=ordered, fault_time_ns=2_400 * MILLISECOND)
+    return apart(3, 2, messages=200, faults=ordered, fault_time_ns=2_400 * MILLISECOND)
+
+
+def killed_in_turns() -> SimOptions:
+    """Two sites of three hosts under load, of which one after the other is killed and comes back."""
+    killed = [Fault((300 + 300 * at) * MILLISECOND, FaultKind.CRASH, node=at + 2) for at in range(4)]
+    back = [Fault((450 + 300 * at) * MILLISECOND, FaultKind.RESTART, node=at + 2) for at in range(4)]
+    faults = tuple(sorted([*killed, *back], key=lambda fault: fault.at))
+    rates = tuple(Rate(node, 200) for node in range(6))
+    return apart(2, 3, messages=60, rates=rates, loss=0.1, faults=faults, fault_time_ns=1_800 * MILLISECOND)
+
+
+def test_a_link_that_fails_with_another_path_left_changes_routes_and_not_the_view() -> None:
+    options = cut_and_mended()
     result = simulate(options, 1, keep_events=True)
     assert result.settled and result.is_valid, result.verdict.sentence
     assert [len(members) for members, _ in views_of(result)].count(6) == 1, views_of(result)
-    assert result.counts[Occurrence.SITES_REROUTED.value] >= 3 * len(faults)
+    assert result.counts[Occurrence.SITES_REROUTED.value] >= 3 * len(options.faults)
     assert result.counts[Occurrence.SITES_SENT_ANEW.value] > 0
 
 

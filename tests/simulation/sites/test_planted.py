@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from tests.simulation.catches import first_catch
-from tests.unit.order.sites import test_order as order
 from tests.unit.order.sites import test_rules as rules
 from tests.unit.order.sites import test_tape as tape
 
@@ -22,19 +21,11 @@ def test_a_planted_fault_is_caught(fault: PlantedFault) -> None:
 
 
 RULES: dict[str, Callable[[], None]] = {
-    "ties by arrival": order.test_ties_go_by_rank,
-    "no line": order.test_a_silent_tail_is_a_hole,
     "lines frozen": tape.test_lines_move_in_the_transitional_configuration_up_to_its_first_gap,
-    "lines beyond a gap": tape.test_lines_move_in_the_transitional_configuration_up_to_its_first_gap,
     "no commits": tape.test_commits_are_kept_of_those_who_do_not_come_along,
-    "commits not reset": tape.test_commits_end_with_an_installation,
-    "another attempt counted": tape.test_a_state_counts_for_its_own_attempt_alone,
-    "unequal trees": tape.test_everybody_has_the_same_trees,
     "delivery after begin": tape.test_nothing_is_delivered_after_begin,
-    "routes without vectors": tape.test_who_has_a_new_parent_tells_it_what_is_here_and_gets_the_rest,
     "no orphans": rules.test_who_lacks_what_only_hollow_copies_are_left_of_comes_along_with_nobody,
     "join before its wish is known": rules.test_a_wish_is_answered_when_everybody_has_the_unit_that_tells_of_it,
-    "view begins without interests": rules.test_everybody_wants_everything_until_it_has_told_its_list,
     "behind out of order": tape.test_of_two_updates_the_later_one_says_who_is_behind,
 }
 

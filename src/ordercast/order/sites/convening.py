@@ -30,7 +30,7 @@ from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal, WideVi
 
 NEVER = Instant((1 << 63) - 1)
 IN_VAIN = 2  # attempts with the same fragments, after which somebody is held down
-DOUBLINGS_MAX = 6
+DOUBLINGS_MAX = 3  # a healed network is one again soon
 FLAPS = 3  # times that somebody may go and come back, in a short time
 FLAPPING_TIME = 16  # that time, in times for which somebody is held down first
 ATTEMPT_ROUND_TRIPS = 8

@@ -6,7 +6,7 @@ Each input goes to the ring, or, when it comes from another site, to the speaker
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ordercast.model.configuration import ConfigurationKind
@@ -77,6 +77,7 @@ class SitesNode:
         self._sending = Sending(self._inner, config, sites)
         self._storage = WideStorage(config.storage_patience_ns)
         self._tape: Tape | None = None
+        self.make_tape: Callable[..., Tape] = Tape  # a simulator looks on
         self._speaker: Speaker | None = None
         self._where = Where.REGULAR
         self._first: Fragment | None = None  # the first ring of this life, until the first view
@@ -201,7 +202,7 @@ class SitesNode:
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         me = process_id_from(self._node, incarnation)
         places, cluster = self._places, cluster_id_from(self._config.cluster, ENGINE)
-        self._tape = Tape(me, places.domain.number, self._sending.outbox, self._storage, self._sending.wishes)
+        self._tape = self.make_tape(me, places.domain.number, self._sending.outbox, self._storage, self._sending.wishes)
         neighbours = Neighbours(me, places.domain.number, places.beyond, self._sites, cluster)
         self._speaker = Speaker(me, neighbours, self._sites, self._tape)
         self._first_seq = self._storage.start(stored)

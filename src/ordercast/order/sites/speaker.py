@@ -58,7 +58,7 @@ class Speaker:
         self._owing: Owing | None = None
         self._taken: WideProposal | None = None  # the highest attempt that was
         self._attempt_trees: tuple[SourceTree, ...] = ()
-        self._early = EarlyFrames()
+        self._early = EarlyFrames(config.window)
         self.entries: list[tuple[int, bytes]] = []  # for the own ring, with the stamp that its clock has to hear first
         self.occurred: Counter[Occurrence] = Counter()
         self.spreading = Spreading(neighbours, self.occurred)

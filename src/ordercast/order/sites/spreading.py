@@ -3,8 +3,10 @@
 Each source has a tree, equal at everybody (`routes.py`). A link of a tree that fails while another path is left changes
 the trees and not the view: the coordinator floods ROUTES, the links to use from now on, under an epoch that rises.
 Whoever takes up an epoch tells each of its new parents what it has of the streams that it gets from there (VECTOR); a
-parent that has the epoch sends what is lacking, and what comes later goes down the new trees. By induction from the
-source everything arrives. So a representative keeps the frames that it passed on until everybody has them.
+parent that has the epoch, or a later one in which it is that parent still, sends what is lacking, and what comes later
+goes down the new trees. Whoever has missed an epoch cannot know who sent to it meanwhile, and tells all its parents. By
+induction from the source everything arrives. So a representative keeps the frames that it passed on until everybody has
+them.
 
 A branch in which no fragment needs a unit gets it hollow (`interest.py`). Routes anew may put somebody behind such a
 branch who needs it. So whoever holds a unit hollow that itself or somebody behind it needs asks its own parent for it
@@ -29,6 +31,7 @@ from ordercast.order.sites.views import EVERYBODY, SiteEdge
 
 KEPT_MAX = 4096  # frames that are kept before those are let go that everybody has
 HAD_MAX = 1024  # stamps of a stream in a VECTOR
+ASKED_MAX = 256  # VECTORs of one fragment that wait for an epoch
 
 LinkedParents = dict[int, tuple[int, tuple[int, int]]]  # by source: the parent, and the epoch of the link to it
 
@@ -52,7 +55,7 @@ class Spreading:
         self._kept: dict[tuple[int, int], KeptUnit] = {}  # by rank and stamp
         self._kept_max = KEPT_MAX
         self._updates: dict[int, tuple[int, int, bytes]] = {}  # the newest of each rank: line, aru, frame
-        self._asked: dict[int, VectorFrame] = {}  # VECTORs of epochs that have not come here, by rank
+        self._asked: dict[int, list[VectorFrame]] = {}  # VECTORs of epochs that have not come here, by rank
 
     @property
     def epoch(self) -> int:
@@ -72,6 +75,10 @@ class Spreading:
         self._updates.clear()
         self._asked.clear()
         self._kept_max = KEPT_MAX
+
+    def kept_of(self, source: int) -> list[int]:
+        """Return the stamps of units of a stream that are kept, for whoever looks on."""
+        return [stamp for rank, stamp in self._kept if rank == source]
 
     # Frames of the view
 
@@ -135,13 +142,14 @@ class Spreading:
         """Take up an epoch; return what to tell its new parents. Nothing happens when it is not news."""
         if frame.view != self.order.view.digest or frame.epoch <= self.epoch:
             return []
-        before = self._parents()
+        before = self._parents() if frame.epoch == self.epoch + 1 else {}
         self.routes, self.edges = frame, frame.edges
         self.trees = trees_of(len(self.order.streams), self.edges)
         self._occurred[Occurrence.SITES_REROUTED] += 1
         asked, self._asked = self._asked, {}
-        for rank, vector in sorted(asked.items()):
-            self.take_vector(self._process(rank), vector)
+        for rank, vectors in sorted(asked.items()):
+            for vector in vectors:
+                self.take_vector(self._process(rank), vector)
         fresh: dict[int, list[int]] = {}
         for source, parent in sorted(self._parents().items()):
             lacking = self._lacking(source)
@@ -192,13 +200,17 @@ class Spreading:
         return VectorFrame(self.order.view.digest, self.epoch, tuple(had))
 
     def take_vector(self, peer: ProcessId, frame: VectorFrame) -> None:
-        """Send a child what it lacks; one whose epoch has not come here waits for it."""
+        """Send a child what it lacks; one whose epoch has not come here waits for it. One whose epoch is over counts
+        for the streams that the child gets from here still: it will not ask for them again."""
         order = self.order
         rank = order.view.proposal.rank_of.get(peer)
-        if frame.view != order.view.digest or rank is None or frame.epoch < self.epoch:
+        if frame.view != order.view.digest or rank is None:
             return
         if frame.epoch > self.epoch:
-            self._asked[rank] = frame
+            waiting = self._asked.setdefault(rank, [])
+            if len(waiting) >= ASKED_MAX:
+                raise Contradiction("more VECTORs of epochs to come than there are epochs")
+            waiting.append(frame)
             return
         for had in frame.had:
             if had.rank >= len(self.trees) or self.trees[had.rank][rank] != order.rank:

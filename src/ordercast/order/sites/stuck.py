@@ -1,26 +1,46 @@
 """Which sites hold up the order for too long, as one representative sees it. Pure.
 
 A site whose links answer may still say nothing that the order waits for: its ring stands, or turns in vain. While
-others wait for its promise or its acknowledgement and neither moves, its time runs; when it is over it is *stuck*, and
-left out of the view: one ring must not stop all.
+others wait for its promise, or for its acknowledgement, and what they wait for does not move, its time runs; when it is
+over the site is *stuck*, and left out of the view: one ring must not stop all. An acknowledgement is waited for by
+whoever holds a unit, delivered or not, where every promise lies above the unit: without one nobody can give it.
 """
 
 from __future__ import annotations
 
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant
-from ordercast.order.sites.observed import wait_of
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.views import Fragment
 
 LOOKS = 4  # in the time after which a site is stuck
+SiteWord = tuple[str, int]  # a promise or an acknowledgement, and the stamp in it
+
+
+def awaited(order: WideOrder) -> dict[int, SiteWord]:
+    """Return the ranks whose word is waited for, with the last one that came: promises first, then acknowledgements."""
+    waiting = [stream.lane.runs[0].content.place for stream in order.streams if stream.lane.runs]
+    if waiting:
+        place = min(waiting)
+        late = {
+            rank: ("promise", stream.line)
+            for rank, stream in enumerate(order.streams)
+            if rank != place[1] and stream.lane.bound < place
+        }
+        if late:
+            return late
+    held = [stream.units[stream.passed[0]].last for stream in order.streams if stream.passed]
+    held += [place[0] for place in waiting]
+    if not held or min(stream.line for stream in order.streams) <= min(held):
+        return {}
+    return {rank: ("acknowledgement", aru) for rank, aru in enumerate(order.arus) if aru <= min(held)}
 
 
 class StuckSites:
     def __init__(self, patience_ns: int) -> None:
         self._patience_ns = patience_ns
         self._view = b""
-        self._waited: dict[int, tuple[tuple[int, int], Instant]] = {}  # by rank: its last word, and since when
+        self._waited: dict[int, tuple[SiteWord, Instant]] = {}  # by rank: what it said last of that, and since when
         self.look_at = Instant(0)
 
     def forgive(self) -> None:
@@ -33,9 +53,8 @@ class StuckSites:
         if order.view.digest != self._view:
             self._view = order.view.digest
             self._waited.clear()
-        waiting = wait_of(order)
-        blockers = () if waiting is None or order.is_held else waiting.blockers
-        words = {rank: (order.streams[rank].line, order.arus[rank]) for rank in blockers if rank != order.rank}
+        words = {} if order.is_held else awaited(order)
+        words.pop(order.rank, None)
         self._waited = {
             rank: self._waited[rank] if rank in self._waited and self._waited[rank][0] == word else (word, now)
             for rank, word in words.items()

@@ -12,6 +12,7 @@ from ordercast.model.service import Service
 from ordercast.order.setup import FarNode
 from ordercast.order.sites.codec import encode
 from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.early import EarlyFrames
 from ordercast.order.sites.frames import Contradiction, UnitFrame
 from ordercast.order.sites.interest import InterestTable, WantsTold, Wishes, digests_of, wants_of
 from ordercast.order.sites.neighbours import Neighbours
@@ -142,6 +143,45 @@ def test_a_site_for_which_all_wait_is_stuck_and_one_that_moves_is_not() -> None:
     order.promise(2, 0, 60, 0)
     order.walk()
     assert stuck.look(order, Instant(40 * SECOND)) == []
+
+
+def test_a_hole_is_noticed_while_acknowledgements_go_on() -> None:
+    order, stuck = WideOrder(VIEW, A), StuckSites(10 * SECOND)
+    order.take(unit(1, 50, 40, 2))  # the one before it never comes
+    order.tape_at(1, 90)
+    order.take(unit(2, 60, 0, 1))
+    order.tape_at(2, 90)
+    for second in range(0, 10, 2):
+        order.acknowledge(1, 60 + second)
+        assert stuck.look(order, Instant(second * SECOND)) == []
+    assert stuck.look(order, Instant(10 * SECOND)) == [FRAGMENTS[1]]
+
+
+def test_a_site_that_does_not_acknowledge_is_stuck_unless_it_waits_for_another_itself() -> None:
+    order, stuck = WideOrder(VIEW, A), StuckSites(10 * SECOND)
+    order.take(unit(0, 50, 0, 1))
+    order.tape_at(1, 90)
+    order.promise(1, 0, 60, 0)
+    assert stuck.look(order, T0) == []
+    assert stuck.look(order, Instant(10 * SECOND)) == [FRAGMENTS[2]], "nobody can be past it without its promise"
+    order.promise(2, 0, 60, 55)
+    order.acknowledge(0, 60)
+    order.walk()
+    assert passed(order) and stuck.look(order, Instant(12 * SECOND)) == []
+    assert stuck.look(order, Instant(22 * SECOND)) == [FRAGMENTS[1]], "it is delivered here, and held for its sake"
+    order.acknowledge(1, 60)
+    order.walk()
+    assert stuck.look(order, Instant(40 * SECOND)) == []
+
+
+def test_what_comes_before_its_view_begins_is_kept_or_its_link_fails() -> None:
+    early, data = EarlyFrames(1 << 20), encode(frame(300, 0))
+    for stamp in range(10_000):
+        early.keep(frame(stamp, 0), data)
+    assert len(early.of_view(ConfigurationId(4, A), VIEW.digest)) == 10_000
+    with pytest.raises(Contradiction, match="any window"):
+        for stamp in range((4 << 20) // len(data) + 1):
+            early.keep(frame(stamp, 0), data)
 
 
 # Strangers and contradictions

@@ -18,6 +18,7 @@ from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import (
     DataEntry,
+    Had,
     ProposeFrame,
     ReadyFrame,
     RoutesFrame,
@@ -25,6 +26,7 @@ from ordercast.order.sites.frames import (
     StateFrame,
     UnitFrame,
     UpdateFrame,
+    VectorFrame,
 )
 from ordercast.order.sites.interest import Wishes
 from ordercast.order.sites.neighbours import Neighbour, Neighbours
@@ -195,6 +197,42 @@ def test_who_has_a_new_parent_tells_it_what_is_here_and_gets_the_rest() -> None:
     wanted = [encode(one) for one in (frame(300, 0), frame(500, 400), update)]
     assert links[C].withdraw() == wanted
     assert child.take_routes(routes) == [], "it is no news any more"
+
+
+def routes(epoch: int, *edges: SiteEdge) -> RoutesFrame:
+    return RoutesFrame(VIEW.digest, epoch, edges)
+
+
+def test_a_vector_of_an_epoch_that_is_over_counts_where_the_parent_is_still_the_same() -> None:
+    child, _ = spreading_at(C, EDGE)
+    parent, links = spreading_at(B, EDGE)
+    parent.spread(frame(300, 0), encode(frame(300, 0)))
+    ((_, vector),) = child.take_routes(routes(1, EDGE[0], EDGE[2]))
+    for epoch in (1, 2):
+        parent.take_routes(routes(epoch, EDGE[0], EDGE[2]))
+    assert child.take_routes(routes(2, EDGE[0], EDGE[2])) == [], "its parent is the same, and was told"
+    parent.take_vector(C, vector)
+    assert links[C].withdraw() == [encode(frame(300, 0))]
+
+
+def test_who_has_missed_an_epoch_tells_all_its_parents() -> None:
+    child, _ = spreading_at(C, EDGE)
+    child.take_routes(routes(1, EDGE[0], EDGE[2]))
+    (told,) = child.take_routes(routes(3, EDGE[0], EDGE[2]))  # in the second one B may not have been the parent
+    assert told[0] == B and [had.rank for had in told[1].had] == [0, 1]
+
+
+def test_several_vectors_wait_for_their_epochs() -> None:
+    parent, links = spreading_at(B, EDGE)
+    parent.spread(frame(300, 0), encode(frame(300, 0)))
+    own = frame(400, 0)._replace(rank=1)
+    parent.spread(own, encode(own))
+    links[C].withdraw()
+    parent.take_vector(C, VectorFrame(VIEW.digest, 1, (Had(0, 0, ()),)))
+    parent.take_vector(C, VectorFrame(VIEW.digest, 2, (Had(1, 0, ()),)))
+    for epoch, sent in ((1, frame(300, 0)), (2, own)):
+        parent.take_routes(routes(epoch, EDGE[0], EDGE[2]))
+        assert links[C].withdraw() == [encode(sent)]
 
 
 @pytest.mark.parametrize("stamp", [300, 500])

@@ -1,0 +1,1 @@
+"""Who looks on when sites run in the simulator."""
