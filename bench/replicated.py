@@ -23,11 +23,13 @@ from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rig.programs import Program, cpu_seconds, heard, kill, tell, worker
 
 from bench.clients import daemons
+from bench.etcd_peer import etcd_path, start_etcd
 from bench.replicated_worker import VALUE
 
 REPLICAS = 4
@@ -44,6 +46,8 @@ class System:
 SYSTEMS = (
     System("Ordercast, embedded nodes", "nodes"),
     System("Ordercast, daemons and clients", "clients"),
+    System("Ordercast, nodes with journals", "nodes", {"journal": True}),
+    System("etcd", "etcd"),
     System("PySyncObj, defaults", "pysyncobj"),
     System("PySyncObj, driven by its program", "pysyncobj", {"autoTick": False, **PATIENT}),
     System("PySyncObj, without batches", "pysyncobj", {"appendEntriesUseBatch": False, **PATIENT}),
@@ -72,7 +76,13 @@ def measure(system: System, seconds: float, window: int) -> Figures:
             places = [{"ports": ports, "settings": system.settings}] * REPLICAS
         elif system.kind == "nodes":
             port = free_ports(1, socket.SOCK_DGRAM)[0] & ~63
-            places = [{"place": f"bench {os.getpid()} {time.monotonic_ns()},{port}"}] * REPLICAS
+            cluster = f"bench {os.getpid()} {time.monotonic_ns()}"
+            folder = stack.enter_context(TemporaryDirectory()) if system.settings.get("journal") else None
+            places = [{"place": f"{cluster},{port}", "journal": folder}] * REPLICAS
+        elif system.kind == "etcd":
+            folder = stack.enter_context(TemporaryDirectory())
+            others, clients = start_etcd(stack, Path(folder), free_ports(2 * REPLICAS, socket.SOCK_STREAM))
+            places = [{"port": port} for port in clients]
         else:
             running = stack.enter_context(daemons(REPLICAS))
             others = [program.pid for program, _ in running]
@@ -145,7 +155,7 @@ def show_ratios(rounds: Sequence[Figures], systems: Sequence[System]) -> None:
     fastest, soonest = max(rate[each.name] for each in theirs), min(delay[each.name] for each in theirs)
     default = next((each.name for each in theirs if not each.settings), theirs[0].name)
     for system in systems:
-        if system.kind != "pysyncobj":
+        if system.kind not in ("pysyncobj", "etcd"):
             print(
                 f"{system.name}: {rate[system.name] / fastest:.1f} times the commands of PySyncObj at its best "
                 f"({rate[system.name] / rate[default]:.1f} of its defaults); its latency is "
@@ -159,12 +169,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--window", type=int, default=1000, help="commands without an answer, of each writer")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="", help="systems whose names have this word")
+    parser.add_argument("--only", default="", help="systems whose names have one of these words: nodes,etcd")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    systems = [system for system in SYSTEMS if options.only.lower() in system.name.lower()]
+    words = options.only.lower().split(",")
+    systems = [system for system in SYSTEMS if any(word in system.name.lower() for word in words)]
     if any(system.kind == "pysyncobj" for system in systems) and find_spec("pysyncobj") is None:
         raise SystemExit("PySyncObj is not here: pip install pysyncobj")
+    if etcd_path() is None:
+        systems = [system for system in systems if system.kind != "etcd"]
+        print("etcd is not here: install etcd-server, or name it in $ETCD", file=sys.stderr)
     rounds: list[Figures] = []
     with suppress(KeyboardInterrupt):  # what there is so far is shown
         for number in range(options.rounds * len(systems)):

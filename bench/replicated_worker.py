@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 VALUE = b"x" * 100
@@ -66,7 +67,7 @@ def tell_digest(items: list[Any]) -> None:
 # Ordercast
 
 
-async def ours(number: int, replicas: int, place: str) -> None:
+async def ours(number: int, replicas: int, place: str, journal: str | None = None) -> None:
     """`place`: the address of a daemon, or cluster and port of an embedded node."""
     import ordercast
     from ordercast.daemon.config.node import NetworkConfig
@@ -82,7 +83,9 @@ async def ours(number: int, replicas: int, place: str) -> None:
             network = NetworkConfig(port=int(port))
             config = ordercast.NodeConfig(name=f"n{number}", ring=RingConfig(cluster=cluster), network=network)
             member = await stack.enter_async_context(ordercast.Node(config, name="r"))
-        entries = await stack.enter_async_context(Replica(member, GROUP, Dictionary(), quorum=Majority(weights)))
+        kept = None if journal is None else Path(journal) / f"{number}"
+        replica = Replica(member, GROUP, Dictionary(), quorum=Majority(weights), journal=kept)
+        entries = await stack.enter_async_context(replica)
         await entries.ready()
         say(ready=True)
         while True:
@@ -117,6 +120,40 @@ async def our_ping(entries: Any, seconds: float) -> None:
         await entries.set(f"{len(times) % KEYS}", VALUE)
         times.append(time.perf_counter() - sent)
     tell_latencies(times)
+
+
+# etcd
+
+
+async def etcd(number: int, port: int) -> None:
+    from bench.etcd_peer import CONNECTIONS_MAX, EtcdWriter
+
+    say(ready=True)
+    while True:
+        task = await asyncio.to_thread(hear)
+        if task["do"] == "digest":
+            say(digest="its members agree")  # by their own word: it is not read back
+            continue
+        async with AsyncExitStack() as stack:
+            count = min(task["window"], CONNECTIONS_MAX) if task["do"] == "load" else 1
+            writers = [await stack.enter_async_context(EtcdWriter(port)) for _ in range(count)]
+            if task["do"] == "ping":
+                await our_ping(writers[0], task["seconds"])
+            else:
+                await etcd_load(writers, number, task["seconds"])
+
+
+async def etcd_load(writers: Sequence[Any], number: int, seconds: float) -> None:
+    clock = Clock(seconds)
+
+    async def write(writer: Any, at: int) -> None:
+        while not clock.is_over:
+            await writer.set(f"{number}.{at % KEYS}", VALUE)
+            clock.confirmed += 1
+            at += len(writers)
+
+    await asyncio.gather(*(write(writer, first) for first, writer in enumerate(writers)))
+    clock.tell()
 
 
 # PySyncObj
@@ -214,8 +251,10 @@ def main() -> None:
     task = json.loads(sys.argv[1])
     if task["system"] == "pysyncobj":
         Theirs(task["number"], task["ports"], task["settings"]).run()
+    elif task["system"] == "etcd":
+        asyncio.run(etcd(task["number"], task["port"]))
     else:
-        asyncio.run(ours(task["number"], task["replicas"], task["place"]))
+        asyncio.run(ours(task["number"], task["replicas"], task["place"], task.get("journal")))
 
 
 if __name__ == "__main__":

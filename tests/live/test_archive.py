@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from ordercast import Client, UsageError, connect
-from ordercast.archive import journal
 from ordercast.archive.archiver import Archiver, Options
 from ordercast.archive.branches import Cause
 from ordercast.archive.entries import record_bytes
@@ -24,6 +23,7 @@ from ordercast.archive.places import Place
 from ordercast.archive.reader import Archive
 from ordercast.archive.statements import Kind, Statement, statement_bytes
 from ordercast.archive.transfer import ASK, BLOCK, CATALOGUE, END
+from ordercast.disk import writer
 from ordercast.model.events import Message, View
 from ordercast.model.ids import MILLISECOND
 from ordercast.order.catalogue import DEFAULT
@@ -195,7 +195,7 @@ async def test_a_disk_that_is_full_while_the_connection_breaks_loses_nothing(tmp
     ):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(GroupFiles, "append", append)
-            patch.setattr(journal, "ROOM", 1000)
+            patch.setattr(writer, "ROOM", 1000)
             for part in range(5):
                 await me.send_many("orders", [b"%d" % part * 1000] * 100, confirm=True)
                 cable.cut()

@@ -140,6 +140,7 @@ EXPECTED = {
         ["6 in 3"],
     ],
     "docs/reference/replicated.md": [["b'100'"]],
+    "docs/guides/durable-replicas.md": [["on the disks of a majority: 100"]],
     "docs/reference/node.md": [["board@n1 is here"], ["b'one'", "b'two'"]],
     "docs/tutorial/first-chat.md": [["in the room: alice@n1 (join: alice@n1)", "alice@n1: hello"]],
 }
@@ -159,7 +160,8 @@ def test_the_programs_print_what_the_pages_say(cluster: Cluster, tmp_path: Path)
         for text, expected in zip(programs(ROOT / page), expectations, strict=True):
             file = tmp_path / "program.py"
             own_port = OWN_PORT.format(port=free_ports()) if "Node(name=" in text else ""
-            file.write_text(own_port + text, encoding="utf-8")
+            placed = text.replace('journal="journal"', f"journal={str(tmp_path / 'journal')!r}")
+            file.write_text(own_port + placed, encoding="utf-8")
             program = Running(str(file), *ARGUMENTS.get(page, []), folder=cluster.folder)
             for line in expected:
                 program.until(line)

@@ -23,7 +23,6 @@ from typing import Self
 from ordercast.api.client import Client
 from ordercast.api.connect import connect
 from ordercast.archive.files import GroupFiles
-from ordercast.archive.journal import RETRY_MAX_S, RETRY_S, Journal
 from ordercast.archive.keeper import Keeper
 from ordercast.archive.layout import LOCK
 from ordercast.archive.pen import SEGMENT_SIZE
@@ -31,6 +30,7 @@ from ordercast.archive.places import checked_archived, control_group
 from ordercast.archive.reading import GroupReader
 from ordercast.archive.statements import statement_bytes
 from ordercast.archive.transfer import Donor
+from ordercast.disk.writer import RETRY_MAX_S, RETRY_S, DiskWriter
 from ordercast.groups.names import GROUPS_MAX
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Left, Piece, Reconnected, Transition, View
@@ -89,7 +89,7 @@ class Archiver:
     async def _open(self) -> None:
         lock = _locked(self.folder)
         self._stack.callback(os.close, lock)
-        self.journal = Journal(self.options.sync_pause_s, self._tell_of_disk, self._relieve)
+        self.journal = DiskWriter(self.options.sync_pause_s, self._tell_of_disk, self._relieve)
         self._stack.push_async_callback(self.journal.close)
         if (remark := remark_on_folder(self.folder)) is not None:
             self._tell(remark)

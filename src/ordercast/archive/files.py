@@ -36,6 +36,7 @@ from ordercast.archive.layout import (
 )
 from ordercast.archive.places import Place, sink_of
 from ordercast.archive.rows import Sinks
+from ordercast.disk.files import sync_folder, write_all, write_whole
 from ordercast.model.errors import WireError
 from ordercast.model.events import View
 from ordercast.trace.private_files import make_private_folder, open_private
@@ -118,14 +119,14 @@ class GroupFiles:
         path = self.folder / branch.name
         if branch.name not in self.tree:
             make_private_folder(path)
-            _write_whole(path / DESCRIPTION, branch_bytes(branch))
-            _sync_folder(self.folder)
+            write_whole(path / DESCRIPTION, branch_bytes(branch))
+            sync_folder(self.folder)
             self.tree[branch.name] = branch
             self._branches[branch.name] = BranchFiles(path, branch.base, branch.base)
         own = own_of(self.folder)
         if is_own and branch.name not in own[-1:]:
-            _write_whole(self.folder / OWN, "".join(f"{name}\n" for name in (*own, branch.name)).encode())
-            _sync_folder(self.folder)
+            write_whole(self.folder / OWN, "".join(f"{name}\n" for name in (*own, branch.name)).encode())
+            sync_folder(self.folder)
 
     def append(self, branch: str, frames: Sequence[bytes], start: Start | None, *, is_own: bool) -> None:
         """Frames in a row; with `start` a new segment begins with the first of them. What is there already is the same:
@@ -156,7 +157,7 @@ class GroupFiles:
         known = start or EMPTY
         opening = start_bytes(Start(header.first, known.view, known.sinks))
         files.open = _begun(path, opening)
-        _sync_folder(files.path)
+        sync_folder(files.path)
 
     def move_tip(self, place: Place) -> None:
         """What was fetched is one's own history now."""
@@ -170,7 +171,7 @@ class GroupFiles:
                 files.durable, files.is_touched = files.last, False
                 files.safe = files.open.path, files.open.size
         if self._tip_wanted is not None and self._tip_wanted != self.tip:
-            _write_all(self._tip_file, [tip_bytes(self._tip_wanted)], 0)
+            write_all(self._tip_file, [tip_bytes(self._tip_wanted)], 0)
             self.tip = self._tip_wanted
         return self.tip
 
@@ -231,22 +232,11 @@ def _write(files: BranchFiles, wanted: Sequence[tuple[Header, bytes]]) -> None:
             marks.append(mark_bytes(Mark(header.first, at, header.time_ns, header.position)))
             segment.marked = at
         at += len(frame)
-    _write_all(segment.file, [frame for _, frame in wanted])
+    write_all(segment.file, [frame for _, frame in wanted])
     segment.size = at
     if marks:
-        _write_all(segment.index, [b"".join(marks)])
+        write_all(segment.index, [b"".join(marks)])
     files.last, files.is_touched = wanted[-1][0].last, True
-
-
-def _write_all(file: int, frames: Sequence[bytes], at: int | None = None) -> None:
-    """Writes all of it behind what is there, or at a place."""
-    for number in range(0, len(frames), 512):
-        chunk = frames[number : number + 512]
-        written = os.writev(file, chunk) if at is None else os.pwritev(file, chunk, at)
-        total = sum(map(len, chunk))
-        while written < total:  # a disk that is full takes a part first, and refuses the rest
-            rest = memoryview(b"".join(chunk))[written:]
-            written += os.write(file, rest) if at is None else os.pwrite(file, rest, at + written)
 
 
 def _recovered(path: Path, base: int) -> BranchFiles:
@@ -277,14 +267,14 @@ def _begun(path: Path, opening: bytes) -> _Open:
         undo.callback(os.close, file)
         index = open_private(path.with_suffix(INDEX), flags)
         undo.callback(os.close, index)
-        _write_all(file, [opening])
+        write_all(file, [opening])
         undo.pop_all()
     return _Open(file, index, path, len(opening), -1)
 
 
 def _reopened(path: Path) -> _Open:
     marks = rebuilt_index(path)
-    _write_whole(path.with_suffix(INDEX), b"".join(map(mark_bytes, marks)))
+    write_whole(path.with_suffix(INDEX), b"".join(map(mark_bytes, marks)))
     with ExitStack() as undo:
         file = os.open(path, os.O_RDWR | os.O_APPEND)
         undo.callback(os.close, file)
@@ -341,21 +331,3 @@ def _drop(segment: _Open | None) -> None:
 def _remove(path: Path) -> None:
     path.with_suffix(INDEX).unlink(missing_ok=True)
     path.unlink(missing_ok=True)
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    """All of it or nothing."""
-    new = path.with_suffix(".new")
-    with open(new, "wb", opener=open_private) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
-
-
-def _sync_folder(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,15 @@ from typing import Any
 from ordercast.archive.branches import Branch, Cause, ancestors
 from ordercast.archive.entries import Item
 from ordercast.archive.files import GroupFiles
-from ordercast.archive.journal import Journal
 from ordercast.archive.layout import group_folder
 from ordercast.archive.lineage import Begin, Fetch, Lineage, Say, StopFetching, Write
-from ordercast.archive.pen import Pen
+from ordercast.archive.pen import Draft, Pen
 from ordercast.archive.places import Place
 from ordercast.archive.reading import GroupReader
 from ordercast.archive.spool import Spool
 from ordercast.archive.statements import Kind, Statement, statement_from
 from ordercast.archive.transfer import Address, Filling, TransferFailed
+from ordercast.disk.writer import DiskWriter
 from ordercast.model.errors import WireError
 from ordercast.model.events import Transition, View
 
@@ -30,7 +31,7 @@ COMPLAINED_MAX = 100
 
 class Keeper:
     def __init__(
-        self, group: str, folder: Path, journal: Journal, segment_size: int, tell: Callable[[str], None]
+        self, group: str, folder: Path, journal: DiskWriter, segment_size: int, tell: Callable[[str], None]
     ) -> None:
         self.group = group
         self.files = GroupFiles(group_folder(folder, group))
@@ -211,7 +212,7 @@ class Keeper:
         self._pen.flush()
         drafts, self._pen.drafts = self._pen.drafts, []
         if drafts:
-            self._journal.write(self.files, drafts)
+            write_drafts(self._journal, self.files, drafts)
         commits, self._pen.commits = self._pen.commits, []
         for sender, commit, place in commits:
             document = {
@@ -236,3 +237,14 @@ def _branch_text(group: str, branch: Branch) -> str:
             return f"{group}: branch {branch.name} begins behind {behind}: some archivers are out of reach"
         case Cause.MERGE:
             return f"{group}: branch {branch.name} begins behind {behind}: archivers come together"
+
+
+def write_drafts(writer: DiskWriter, files: GroupFiles, drafts: Sequence[Draft]) -> None:
+    """In the archiver's own history. They are sealed on the writer's thread."""
+
+    def job() -> None:
+        now = time.time_ns()
+        for draft in drafts:
+            files.append(draft.branch, [draft.seal(now)], draft.start, is_own=True)
+
+    writer.put(files, job, sum(len(part) for draft in drafts for part in draft.parts))

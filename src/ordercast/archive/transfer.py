@@ -20,11 +20,11 @@ from typing import Any, Final, NamedTuple
 from ordercast.archive.branches import Branch, Stretch, ancestors, branch_bytes, branch_from
 from ordercast.archive.files import GroupFiles
 from ordercast.archive.frames import FRAME_SIZE_MAX, header_from, is_whole
-from ordercast.archive.journal import Journal
 from ordercast.archive.layout import Start, opening_size, segment_path, segments_of, start_from
 from ordercast.archive.places import UNREADABLE, Place, checked_branch
 from ordercast.archive.reading import GroupReader
 from ordercast.daemon.sockets.tcp import TcpServer
+from ordercast.disk.writer import DiskWriter
 from ordercast.model.errors import UsageError, WireError
 
 ASK: Final = Struct("!I")
@@ -182,7 +182,7 @@ async def catalogue(address: Address, group: str) -> Catalogue:
 class Filling:
     """Brings the branches of one group."""
 
-    def __init__(self, group: str, files: GroupFiles, journal: Journal, tell: Callable[[str], None]) -> None:
+    def __init__(self, group: str, files: GroupFiles, journal: DiskWriter, tell: Callable[[str], None]) -> None:
         self._group = group
         self._files = files
         self._journal = journal

@@ -32,12 +32,12 @@ from dataclasses import dataclass, field
 
 from ordercast.model.events import View, ViewId
 from ordercast.model.lineage import Term
-from ordercast.replicated.decision import Decision, life_of
+from ordercast.replicated.decision import Decision, life_of, voice_of
 from ordercast.replicated.effects import Donor, Point, Reason
-from ordercast.replicated.quorum import Electorate, Life
+from ordercast.replicated.quorum import Electorate, Life, Rule
 from ordercast.replicated.sides import uniter_of
 from ordercast.replicated.track import Held
-from ordercast.replicated.wire import Ask, Exclude, Here, Loaded, State, United
+from ordercast.replicated.wire import Ask, Durable, Exclude, Here, Loaded, State, United
 
 
 @dataclass(slots=True)
@@ -61,12 +61,21 @@ class Component:
     step: int = 0  # how many were loaded since the decision
     is_signalled: bool = False
     is_attempt: bool = False  # it was decided after the signal, so others may have decided otherwise
+    safe: dict[str, int] = field(default_factory=dict)  # how many commands each has safe on its disk, by its word
+    limit: int = 0  # where journals are kept: how many commands are safe at a quorum
+    floor: int | None = None  # how many there were when it became primary
+    is_forced: bool = False
     is_uniting: bool = False  # several sides have met, and not all who were on them have the state that unites them
 
     @property
     def term(self) -> Term:
         """Once it is decided."""
         return Term(self.era, self.view.id)
+
+    @property
+    def is_gated(self) -> bool:
+        """Somebody keeps a journal: then a command is applied when it is safe at a quorum."""
+        return any(state.memory for state in self.states.values())
 
     @property
     def is_complete(self) -> bool:
@@ -107,13 +116,14 @@ class Component:
         """The last one that was said in this round: once it is decided, its own."""
         return max(state.era for state in self.states.values())
 
-    def is_of_round(self, message: State | Exclude | Ask | Here) -> bool:
+    def is_of_round(self, message: State | Exclude | Ask | Here | Durable) -> bool:
         return message.view == self.view.id and message.round == self.round
 
     def ask_again(self, era: int) -> None:
         """In this era, which all take up."""
         self.era, self.round = era, self.round + 1
         self.states.clear()
+        self.safe.clear()
 
     def begun_again(self, era: int, excluded: set[str]) -> Component:
         """A new round without these. Nothing of the last one counts."""
@@ -155,10 +165,37 @@ class Component:
         self.is_attempt = self.is_signalled
         self.is_uniting = decision.reason in (Reason.SIDES, Reason.UNITED)
 
-    def electorate(self) -> Electorate:
-        """Return who holds the state at this point."""
-        lives = tuple(self.life(name) for name in sorted(self.holders))
-        return Electorate(Point(self.term, self.step), lives)
+    def electorate(self, before: Electorate | None = None) -> Electorate:
+        """Return who holds the state at this point. Where journals are kept: with those of the last one who are not
+        here, for their journals have forgotten nothing."""
+        lives = {name: voice_of(name, self.states[name]) for name in self.holders}
+        if self.is_gated and before is not None:
+            for life in before.lives:
+                lives.setdefault(life.name, life)
+        return Electorate(Point(self.term, self.step), tuple(sorted(lives.values())))
+
+    def has_safe(self, name: str, count: int, rule: Rule) -> bool:
+        """Its journal has so many commands. Return whether more of them may be applied by that."""
+        self.safe[name] = max(count, self.safe.get(name, 0))
+        return self.lift(rule)
+
+    def lift(self, rule: Rule) -> bool:
+        """Find how many commands are safe at a quorum; in a component that was forced, at all who keep a journal.
+        Return whether there are more."""
+        if self.decision is None:
+            return False
+        keepers = [name for name in sorted(self.holders) if self.states[name].memory]
+        counts = {name: self.safe.get(name, 0) for name in self.states if name in self.safe}
+        if self.is_forced:
+            found = min((counts.get(name, 0) for name in keepers), default=0)
+        else:
+            found = 0
+            for count in sorted(set(counts.values()), reverse=True):
+                if rule.is_quorum([self.life(name) for name, has in counts.items() if has >= count], ()):
+                    found = count
+                    break
+        is_more, self.limit = found > self.limit, max(found, self.limit)
+        return is_more
 
     def are_all_loaded(self) -> bool:
         """Everybody who came with a state has the component's."""
@@ -181,22 +218,22 @@ class Calendar:
     """The eras that one replica has seen."""
 
     era: int = 0
-    _last: ViewId | None = None  # the last view that it was in, in this era
+    last: ViewId | None = None  # the last view that it was in, in this era
 
     def enter(self, view: ViewId) -> bool:
         """Is it behind one that it was in?"""
-        if self._last is not None and view <= self._last:
+        if self.last is not None and view <= self.last:
             return True
-        self._last = view
+        self.last = view
         return False
 
     def take_up(self, era: int, view: ViewId) -> None:
         """The view is in this era, too."""
-        self.era, self._last = era, view
+        self.era, self.last = era, view
 
     def has_reached(self, term: Term) -> bool:
         """Must be so of all components that are known here: it was in them, or heard of them in later ones."""
-        return term.era < self.era or (term.era == self.era and self._last is not None and term.view <= self._last)
+        return term.era < self.era or (term.era == self.era and self.last is not None and term.view <= self.last)
 
 
 def era_to_take_up(states: Collection[State]) -> int | None:

@@ -11,7 +11,7 @@ from ordercast.replicated.effects import Point
 from ordercast.replicated.machine import Origin, StateMachine
 from ordercast.replicated.quorum import Life
 from ordercast.replicated.sessions import Outcome, Sessions
-from ordercast.replicated.track import Held, Track, chained
+from ordercast.replicated.track import Held, Rank, Track, chained
 from ordercast.replicated.wire import Preface, decode_command, decode_preface, encode_preface
 
 HELD_COST = 512  # what a command costs beside its bytes, in bytes that could be applied in the time
@@ -43,6 +43,7 @@ class Copy:
     applied_digest: bytes = b""  # of the track without what is held
     is_voter: bool = False
     is_kept: bool = False  # it was a voter, and has missed nothing but what came after it was cut off
+    memory: int = 0  # what its journal is called; 0: it has none
     is_spoilt: bool = False  # the application raised while it changed it: there is no state here, and never will be
 
     @property
@@ -65,7 +66,7 @@ class Copy:
         track = self.track
         assert track is not None
         done = []
-        while track.held and size_max > 0 and track.applied != count_max:
+        while track.held and size_max > 0 and (count_max is None or track.applied < count_max):
             held = track.held.popleft()
             size_max -= len(held.payload) + HELD_COST
             done.append(held)
@@ -95,6 +96,17 @@ class Copy:
         held = tuple(islice(track.held, count - track.applied))
         return encode_preface(Preface(track.applied, self.applied_digest, self.sessions, held))
 
+    def remember(self, rank: Rank, picture: tuple[bytes, Iterable[bytes]] | None, held: Iterable[Held]) -> None:
+        """What a journal knows. Nothing of what is behind its picture is applied before a primary component says so."""
+        self.track = Track(rank.lineage, rank.term, rank.length, rank.digest)
+        earlier: tuple[Held, ...] = ()
+        self.applied_digest = bytes(len(rank.digest))
+        if picture is not None:
+            preface, pieces = picture
+            _, self.applied_digest, self.sessions, earlier = decode_preface(preface)
+            self.machine.load(pieces)
+        self.track.held.prepend((*earlier, *held))
+
     def begin(self, track: Track) -> None:
         """The machine is as the application made it."""
         self.track, self.applied_digest = track, track.digest
@@ -102,7 +114,7 @@ class Copy:
     def cut_off(self, *, is_settled: bool) -> None:
         """It may miss something from now on. What it has still counts when all of them come back (`decision.py`), but
         not if it was cut off while something was being decided that it will never hear of."""
-        self.is_voter, self.is_kept = False, self.is_kept and is_settled
+        self.is_voter, self.is_kept = self.is_voter and bool(self.memory), self.is_kept and is_settled
 
     def forget(self) -> None:
         """The beginning failed: nothing was ever applied."""

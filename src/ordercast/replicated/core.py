@@ -35,15 +35,17 @@ from ordercast.replicated.component import Component, era_to_take_up
 from ordercast.replicated.decision import Decision, Knowledge, decide
 from ordercast.replicated.effects import Effect, GoOn, Point, Reason, Refuse, Send, Spoilt, Why
 from ordercast.replicated.exchange import Arrived
-from ordercast.replicated.facts import Facts
 from ordercast.replicated.machine import StateMachine, Unites
-from ordercast.replicated.quorum import Life, Rule
+from ordercast.replicated.quorum import Life, Majority, Rule
+from ordercast.replicated.remembering import Remembering
 from ordercast.replicated.sides import side_of
+from ordercast.replicated.stance import Remembered
 from ordercast.replicated.track import Held, MemoryTail, Tails, Track
 from ordercast.replicated.uniting import Uniter
 from ordercast.replicated.wire import (
     ADDRESS_SIZE_MAX,
     Ask,
+    Durable,
     Exclude,
     Force,
     Here,
@@ -65,7 +67,7 @@ from ordercast.replicated.wire import (
 SLICE_SIZE = 256 << 10  # bytes of commands that are applied at once: a few milliseconds
 
 
-class Core(Facts):
+class Core(Remembering):
     def __init__(
         self,
         name: str,  # in full
@@ -78,6 +80,7 @@ class Core(Facts):
         outstanding_max: int = 1024,
         tails: Tails = MemoryTail,  # for what comes while a state is on its way
         slice_size: int = SLICE_SIZE,
+        remembered: Remembered | None = None,  # what the journal knows; None: there is no journal
     ) -> None:
         if len(address) > ADDRESS_SIZE_MAX:
             raise UsageError(f"an address of {len(address)} bytes is too long: at most {ADDRESS_SIZE_MAX}")
@@ -88,6 +91,10 @@ class Core(Facts):
         self._founding = founding
         self._slice_size = slice_size
         self._uniter = Uniter(self._copy, self._exchange)
+        if remembered is not None:
+            if not isinstance(rule, Majority):
+                raise UsageError("a journal needs configured voices: use Majority, or leave out the journal")
+            self._remember(remembered)
 
     # The group's events
 
@@ -266,6 +273,8 @@ class Core(Facts):
                 effects.append(Send((encode_here(Here(message.view, message.round)),)))
             case Here() if component.answered is not None and component.is_of_round(message):
                 component.answered.add(sender)
+            case Durable() if component.is_of_round(message):
+                self._on_durable(component, sender, message, effects)
             case Loaded() if component.admits(sender, message):
                 self._on_loaded(component, sender, effects)
             case United() if component.admits_united(sender, message):
@@ -311,6 +320,20 @@ class Core(Facts):
         is_new = component.is_primary and not was_primary
         effects.append(self._changed(Reason.LOADED if is_new else Reason.JOINED))
 
+    def _on_durable(self, component: Component, sender: str, durable: Durable, effects: list[Effect]) -> None:
+        """It may come before the decision is known here."""
+        if component.has_safe(sender, durable.length, self._rule):
+            self._lifted(component, effects)
+
+    def _lifted(self, component: Component, effects: list[Effect]) -> None:
+        """More is safe at a quorum."""
+        if not (component.has_best and component.is_live) or self._will_go_on:
+            return
+        was_behind = self.count < (component.floor or 0)
+        self._apply(effects)
+        if was_behind and not self.is_behind:
+            self._catch_up(component, effects)
+
     def _on_united(self, component: Component, united: United, effects: list[Effect]) -> None:
         try:
             decision = self._uniter.on_united(component, united)
@@ -322,7 +345,7 @@ class Core(Facts):
     def _on_force(self, component: Component, effects: list[Effect]) -> None:
         """It is another sequence from here on: whoever comes with more of the old one has something else. Where nobody
         has a state all who are here begin with the empty one."""
-        component.is_primary = True
+        component.is_primary = component.is_forced = True
         component.step += 1
         if not component.holders:
             component.holders = set(component.states)
@@ -360,17 +383,20 @@ class Core(Facts):
         track = self._track(component)
         if track is None:
             return
+        if self.memory and component.has_best:
+            more = list(more)
+            self._note_commands(more)
         track.extend(more)
         if component.has_best and component.is_live and not self._will_go_on:
             self._apply(effects)
 
     def _apply(self, effects: list[Effect]) -> None:
         """As much of what is held as may be applied at once; a GoOn when there is more."""
-        due = self._exchange.due
-        self._apply_some(self._slice_size, None if due is None else due.count, effects)
+        due, limit = self._exchange.due, self._limit
+        self._apply_some(self._slice_size, limit if due is None else min(limit, due.count), effects)
         if due is not None and due.count == self.count:
             self._exchange.take_picture(due, effects)
-        if self._copy.is_behind and not self._will_go_on:
+        if self.count < self._limit and not self._will_go_on:
             self._will_go_on = True
             effects.append(GoOn())
 
@@ -399,7 +425,7 @@ class Core(Facts):
             return
         if component.is_live:
             self._apply(effects)
-            if self._copy.is_behind or self._copy.is_spoilt:
+            if self.is_behind or self._copy.is_spoilt:
                 return  # what became of the requests may be in there
         payloads = []
         for number in list(self._requests.unheard()):
@@ -467,9 +493,14 @@ class Core(Facts):
             track.term = component.term
             if self._rule.goes_on:
                 track.lineage = Lineage(component.term)
+        if component.floor is None and track is not None:
+            component.floor = track.count
+        if component.is_gated and component.is_signalled:
+            return  # what is confirmed is safe at a quorum, which knows that it was decided: an attempt binds nobody
         if not self._rule.goes_on:
-            is_attempt, electorate = component.is_signalled, component.electorate()
+            is_attempt, electorate = component.is_signalled, component.electorate(self._knowledge.formed)
             self._knowledge = self._knowledge.with_attempt(electorate) if is_attempt else Knowledge(electorate)
+        component.lift(self._rule)
         if self.me.name in component.holders and not self._copy.is_spoilt:
             self._copy.is_voter = self._copy.is_kept = True
 
@@ -498,6 +529,7 @@ class Core(Facts):
     def _load(self, component: Component, preface: bytes, pieces: Iterable[bytes], effects: list[Effect]) -> None:
         self._exchange.load(preface, pieces)
         component.has_best = True
+        self._note_replaced()
         self._catch_up(component, effects)
         if not component.is_signalled and not self._copy.is_spoilt:
             effects.append(Send((encode_loaded(Loaded(component.view.id, self.me.life, self.me.stint)),)))

@@ -56,6 +56,11 @@ def life_of(name: str, state: State) -> Life:
     return Life(name, state.life, state.stint)
 
 
+def voice_of(name: str, state: State) -> Life:
+    """Return whose voice it is: a journal's, if there is one, which outlives its replica."""
+    return Life(name, state.memory, 0) if state.memory else life_of(name, state)
+
+
 def decide(term: Term, states: States, rule: Rule) -> Decision:
     return _decide_sides(term, states) if rule.goes_on else _decide_primary(term, states, rule)
 
@@ -147,9 +152,18 @@ def _votes(best: Rank, states: States, knowledge: Knowledge) -> dict[str, tuple[
     """Who came with a vote keeps it, unless that was about another state altogether. Members who lost theirs when they
     were cut off have it again when everybody is back who held the state in the last primary component, in the life in
     which it did: nobody has forgotten anything, so what was confirmed is here. (Nobody can have gone on without them:
-    a quorum needs one of them, and who is cut off in a round, or while somebody is being loaded, does not count.)"""
+    a quorum needs one of them, and who is cut off in a round, or while somebody is being loaded, does not count.)
+
+    A journal has its vote from the first primary component on that its replica held the state in. What is confirmed is
+    in the journals of a quorum: who votes may have missed something, and must only have forgotten nothing."""
     about = {name: state for name, state in states.items() if state.rank and state.rank.lineage == best.lineage}
-    votes: dict[str, tuple[Life, ...]] = {name: (life_of(name, state),) for name, state in about.items() if state.voter}
+    votes: dict[str, tuple[Life, ...]] = {
+        name: (life_of(name, state),) for name, state in about.items() if state.voter and not state.memory
+    }
+    elected = () if knowledge.formed is None else knowledge.formed.lives
+    for name, state in states.items():
+        if state.memory and (voice := voice_of(name, state)) in elected:
+            votes[name] = (voice,)
     needed = {life for electorate in knowledge.electorates() for life in electorate.lives}
     keepers = {(name, state.life) for name, state in about.items() if state.voter or state.kept}
     if needed and keepers.issuperset(life[:2] for life in needed):

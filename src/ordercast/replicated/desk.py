@@ -25,6 +25,7 @@ from ordercast.model.events import Transition, View
 from ordercast.model.ids import SECOND, Instant
 from ordercast.replicated.arrival import Arrival, Incoming, Patience
 from ordercast.replicated.batching import Batches, CommandBatch, decode_results, encode_batch
+from ordercast.replicated.book import Book
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import (
     Abandoned,
@@ -49,16 +50,18 @@ from ordercast.replicated.effects import (
 )
 from ordercast.replicated.facts import Round
 from ordercast.replicated.frames import TransferFrame, key_of
+from ordercast.replicated.scribe import Scribe
 from ordercast.replicated.structures.base import BACK_COMMAND, Owned, gone_command
 from ordercast.replicated.structures.ticking import TICK_S, Timed, tick_command
 from ordercast.replicated.told import Filling, Told
+from ordercast.replicated.wire import is_command
 
 SUBMITTED_MAX = 4096  # by the application and not answered; more wait
 OUTSTANDING_MAX = 2 * SUBMITTED_MAX  # batches of the core, with those that nobody waits for any more
 RANK_MAX = 8  # of a replica among those who say ticks
 
 
-class Desk:
+class Desk(Scribe):
     def __init__(
         self,
         group: str,
@@ -68,11 +71,11 @@ class Desk:
         *,
         submitted_max: int = SUBMITTED_MAX,
         tick_ns: int = int(TICK_S * SECOND),
+        book: Book | None = None,
     ) -> None:
-        """`machine` is the core's."""
-        self.core = core
+        """`machine` is the core's. With a `book` there is a journal."""
+        super().__init__(core, book)
         self.status: Changed | None = None  # what is known of the component
-        self.outgoing: list[bytes] = []  # to be sent to the group, in order, with service SAFE
         self.wrong_pictures = 0  # states that came, and were not those that were wanted
         self._group = group.encode()
         self._machine = machine
@@ -114,8 +117,9 @@ class Desk:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is to be sent, submitted or applied."""
-        return not (self.outgoing or self._is_turn_due)
+        """Nothing is to be sent, submitted, applied or written."""
+        is_written = self._book is None or self._book.is_idle
+        return is_written and not (self.outgoing or self.asides or self._is_turn_due)
 
     def is_queued(self, ticket: object) -> bool:
         """There was no room for this command so far: nothing of it was sent."""
@@ -203,7 +207,7 @@ class Desk:
     def lost(self, now: Instant, why: str) -> list[DeskEffect]:
         """The stream is over, for now: what is here is neither current nor held, and whoever waits for that to end is
         told first."""
-        self.outgoing.clear()
+        self._drop_outgoing()
         effects: list[DeskEffect] = []
         if self.core.is_in_group:
             found = self.core.cut_off(self.core.me.name, Reason.LOST)
@@ -214,7 +218,7 @@ class Desk:
     def cut_off(self, now: Instant, name: str | None) -> list[DeskEffect]:
         """The replica has left the group; or (with its name from now on) was out of it, and a new view follows. Nothing
         that was not sent yet is of use: what still matters is sent again."""
-        self.outgoing.clear()
+        self._drop_outgoing()
         effects: list[DeskEffect] = []
         self._take(now, self.core.cut_off(name or self.core.me.name), effects)
         if name is not None:
@@ -317,8 +321,13 @@ class Desk:
         return self._settled(now, effects)
 
     def _take(self, now: Instant, found: list[Effect], effects: list[DeskEffect]) -> None:
+        book = self._book
+        if book is not None:
+            self._note(book, effects)
         for effect in found:
             match effect:
+                case Send() if book is not None:
+                    book.send(effect.payloads, is_bound=not all(map(is_command, effect.payloads)))
                 case Send():
                     self.outgoing += effect.payloads
                 case Confirm():
@@ -340,6 +349,8 @@ class Desk:
                     effects.append(effect)
                 case _:
                     assert_never(effect)
+        if book is not None:
+            self._release(book, effects)
 
     def _ask_turn(self, effects: list[DeskEffect]) -> None:
         if not self._is_turn_due:

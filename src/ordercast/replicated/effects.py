@@ -190,6 +190,13 @@ class Spoilt:
     error: Exception
 
 
+class Note(NamedTuple):
+    """What a journal is to remember: what the replica stands for, or commands that have their places (`journal.py`)."""
+
+    kind: int
+    body: bytes
+
+
 Effect = Send | Confirm | Refuse | Fetch | StopFetching | Freeze | Release | Changed | GoOn | Spoilt
 
 
@@ -244,4 +251,37 @@ class Progress:
     trouble: str = ""  # why the donor before was given up
 
 
-DeskEffect = Answered | Refusal | Abandoned | Dial | HangUp | Progress | Freeze | Release | Changed | GoOn | Spoilt
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Append these to the journal, in one write, and call `Desk.written` with its number when they are safe."""
+
+    number: int
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Write a new file of the journal that begins with this picture, and call `Desk.pictured` when it counts. Other
+    writes go on meanwhile. With a number it takes the place of everything that is there: it is answered as a `Write`
+    with that number is, and then so."""
+
+    stance: bytes
+    frozen: Freeze
+    number: int = 0
+
+
+DeskEffect = (
+    Answered
+    | Refusal
+    | Abandoned
+    | Dial
+    | HangUp
+    | Progress
+    | Freeze
+    | Release
+    | Changed
+    | GoOn
+    | Spoilt
+    | Write
+    | Snapshot
+)

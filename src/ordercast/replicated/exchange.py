@@ -150,7 +150,7 @@ class Exchange:
             track = self._copy.track
             assert track is not None
             due = Due(decision.point, track.count, {component.life(name) for name in decision.lacking})
-            if component.is_live and self._copy.is_behind:
+            if component.is_live and self._copy.is_behind and not component.is_gated:
                 self.due = due  # what was decided is the state with all that is held
             else:
                 self.take_picture(due, effects)

@@ -18,9 +18,11 @@ from ordercast.replicated.exchange import Exchange
 from ordercast.replicated.machine import StateMachine
 from ordercast.replicated.quorum import Life, Rule
 from ordercast.replicated.requests import Requests
+from ordercast.replicated.stance import Stance
 from ordercast.replicated.track import Tails
 from ordercast.replicated.wire import State
 
+Claim = tuple[ViewId, int, int]  # in a round of a view: how many commands of its component are here
 Round = tuple[ViewId, int]  # of a view, in which its members say what they have
 
 
@@ -60,7 +62,15 @@ class Facts:
     def is_current(self) -> bool:
         """The copy here is the state of a primary component, with all that was applied there so far, as far as is known
         here. Never so after the stream has ended."""
-        return self.is_primary and self.standing is Standing.HOLDER and not self._copy.is_behind
+        return self.is_primary and self.standing is Standing.HOLDER and not self.is_behind
+
+    @property
+    def _limit(self) -> int:
+        """How many commands may be applied by now. Where journals are kept: those that are safe at a quorum."""
+        track, component = self._copy.track, self._component
+        if track is None or component is None or not component.is_gated:
+            return 0 if track is None else track.count
+        return min(track.count, component.limit)
 
     @property
     def is_deciding(self) -> bool:
@@ -112,8 +122,31 @@ class Facts:
 
     @property
     def is_behind(self) -> bool:
-        """Commands of this component are still to be applied here: a `go_on` will."""
-        return self.is_primary and self._copy.is_behind and self.standing is Standing.HOLDER
+        """Commands of this component are still to be applied here: a `go_on` will; or journals are waited for, and it
+        has more than what came since the component began."""
+        if not self.is_primary or self.standing is not Standing.HOLDER:
+            return False
+        assert self._component is not None
+        return self.count < max(self._limit, self._component.floor or 0)
+
+    @property
+    def claim(self) -> Claim | None:
+        """What may be said of the commands here when the journal has them."""
+        component, track = self._component, self._copy.track
+        if not self.memory or component is None or track is None or not (component.is_live and component.has_best):
+            return None
+        return component.view.id, component.round, track.count
+
+    @property
+    def memory(self) -> int:
+        """What the journal is called; 0: there is none."""
+        return self._copy.memory
+
+    @property
+    def stance(self) -> Stance:
+        track, calendar = self._copy.track, self._calendar
+        rank = None if track is None else track.rank
+        return Stance(calendar.era, calendar.last, self._copy.is_voter, self._knowledge.formed, rank)
 
     def unapplied(self) -> Iterator[bytes]:
         """The commands that a primary component still has to apply here, in order: its state has them already."""
@@ -154,6 +187,7 @@ class Facts:
             self._exchange.loading,
             self._exchange.points,
             address,
+            self.memory,
         )
 
     def _missing(self, component: Component) -> tuple[str, ...]:
@@ -175,7 +209,7 @@ class Facts:
             () if component is None else tuple(sorted(component.holders)),
             () if component is None else component.view.members,
             self.term,
-            self.count + self.held if self.is_behind else self.count,
+            self.count + self.held if self.is_primary and self.standing is Standing.HOLDER else self.count,
             reason,
             self.lineage,
             () if component is None else self._missing(component),
@@ -189,7 +223,9 @@ class Facts:
         assert track is not None or not self._copy.is_voter, "a voter without a state"
         assert track is None or 0 <= len(track.held) <= track.count, "more is held than there is"
         if component is not None and component.is_live and component.has_best:
-            assert track is not None and (not track.held or self._will_go_on), "a live component, and nobody applies"
+            is_due = track is not None and track.applied < self._limit
+            assert not is_due or self._will_go_on, "a live component, and nobody applies"
+            assert track is not None
             assert track.term == component.term, "the term is not the component's"
             assert track.held or track.digest == self._copy.applied_digest
         known = [electorate.point.term for electorate in self._knowledge.electorates()]

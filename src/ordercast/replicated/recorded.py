@@ -133,6 +133,8 @@ class RecordedReplica(Replica[FrontT]):
 
     def _on_adopted(self) -> None:
         """The core still knows the lineage of the old state; the place is known a moment later."""
+        if not self._has_begun:
+            return  # it is the state in the journal
         self._picture = self._desk.core.arriving_lineage, self.structure.chain
 
     def _settle_picture(self, position: int) -> None:
@@ -155,7 +157,13 @@ class RecordedReplica(Replica[FrontT]):
         if not self._is_recorded:
             self._is_recorded = True
             what = self.structure.structure_name, self.group
-            self._tell_record(records.ReplicaStarted(now(), self.life, self.me.name, *self._voices, *what))
+            core, whose = self._desk.core, (self.life, self.me.name)
+            self._tell_record(records.ReplicaStarted(now(), *whose, *self._voices, *what))
+            if core.memory:
+                self._tell_record(records.JournalKept(now(), self.life, core.memory))
+            if core.lineage is not None:
+                place = core.lineage, self._machine.count, self.structure.chain
+                self._tell_record(records.GotPicture(now(), self.life, *place))
         self._settle_picture(self._machine.count)
         for effect in effects:
             match effect:

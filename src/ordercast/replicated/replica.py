@@ -28,6 +28,7 @@ from ordercast.model.ids import SECOND, Instant
 from ordercast.model.service import Service
 from ordercast.replicated.arrival import Patience
 from ordercast.replicated.batching import Answer
+from ordercast.replicated.book import Book
 from ordercast.replicated.core import Core
 from ordercast.replicated.desk import OUTSTANDING_MAX, Desk
 from ordercast.replicated.dispatcher import Dispatcher
@@ -43,11 +44,14 @@ from ordercast.replicated.effects import (
     Progress,
     Refusal,
     Release,
+    Snapshot,
     Spoilt,
     Ticket,
     Why,
+    Write,
 )
 from ordercast.replicated.frames import TransferFrame, address_of, key_of
+from ordercast.replicated.live_journal import LiveJournal
 from ordercast.replicated.quorum import EverySide, Rule
 from ordercast.replicated.spill import Spill
 from ordercast.replicated.structures.base import Age, Applied, Owner, Reloaded, Structure
@@ -101,11 +105,13 @@ class Replica(Generic[FrontT]):
         port: int = 0,
         folder: Path | None = None,
         patience: Patience | None = None,
+        journal: Path | str | None = None,
     ) -> None:
         """`quorum`: `Majority`, `LastMajority` or `EverySide`, the same at all members. `founding`: this is the first
         life of this replica ever (asked by `LastMajority` alone). `host` and `port`: where others fetch the state from;
         they must be able to reach it. `folder`: for commands that come while a state is on its way; the system's folder
-        for temporary files unless told."""
+        for temporary files unless told. `journal`: a folder in which the replica remembers its state over a crash or a
+        power cut; with `Majority`, and then at all who vote."""
         self.group = group
         self._member = member
         self._structure = structure
@@ -115,6 +121,8 @@ class Replica(Generic[FrontT]):
         self._donor = Donor(host, port, self._patience)
         self._line = Line(self._connected, self._framed, self._broken)
         self._settings = (quorum, founding, folder)
+        self._journal_path = None if journal is None else Path(journal)
+        self._journal: LiveJournal | None = None
         self._desk: Desk
         self._has_begun = False  # there is a desk
         self._meeting = meeting_of(group)
@@ -141,6 +149,9 @@ class Replica(Generic[FrontT]):
 
     async def _begin(self) -> None:
         rule, founding, folder = self._settings
+        if self._journal_path is not None:
+            self._journal = await LiveJournal.opened(self._journal_path, self.group, self._member.name)
+            self._journal.begin(self._written, self._pictured, self.on_failed)
         core = Core(
             self._member.name,
             secrets.randbits(64),
@@ -150,8 +161,10 @@ class Replica(Generic[FrontT]):
             founding=founding,
             outstanding_max=OUTSTANDING_MAX,
             tails=partial(Spill, folder),
+            remembered=None if self._journal is None else self._journal.remembered,
         )
-        self._desk = Desk(self.group, core, self._machine, self._patience)
+        book = None if self._journal is None else Book()
+        self._desk = Desk(self.group, core, self._machine, self._patience, book=book)
         self._has_begun = True
         self._carry_out(self._desk.begin())
         Dispatcher.of(self._member).add(self._meeting, self)
@@ -182,6 +195,8 @@ class Replica(Generic[FrontT]):
             self._sending.cancel()
             await asyncio.gather(self._sending, return_exceptions=True)
         await self._donor.__aexit__(None, None, None)
+        if self._journal is not None:
+            await self._journal.close()
 
     def _end(self, error: BaseException) -> None:
         if self._ended is not None:
@@ -338,6 +353,12 @@ class Replica(Generic[FrontT]):
     def _go_on(self) -> None:
         self._do(self._desk.go_on)
 
+    def _written(self, number: int) -> None:
+        self._do(self._desk.written, number)
+
+    def _pictured(self, size: int) -> None:
+        self._do(self._desk.pictured, size)
+
     def _wake(self) -> None:
         self._timer = None
         self._do(self._desk.wake)
@@ -354,7 +375,7 @@ class Replica(Generic[FrontT]):
             self.on_failed(error)
             return
         desk = self._desk
-        if desk.outgoing:
+        if desk.outgoing or desk.asides:
             self._has_outgoing.set()
         mark = desk.mark
         if mark != self._seen:
@@ -378,7 +399,10 @@ class Replica(Generic[FrontT]):
             await self._has_outgoing.wait()
             self._has_outgoing.clear()
             payloads, self._desk.outgoing = self._desk.outgoing, []
+            asides, self._desk.asides = self._desk.asides, []
             try:
+                if asides:
+                    await self._member.send_many(self._meeting, asides, Service.AGREED)
                 if payloads:
                     await self._member.send_many(self._meeting, payloads, Service.SAFE)
             except ConnectionLost:
@@ -410,6 +434,12 @@ class Replica(Generic[FrontT]):
                     asyncio.get_running_loop().call_soon(self._go_on)
                 case Spoilt():
                     self.on_failed(effect.error)
+                case Write():
+                    assert self._journal is not None
+                    self._journal.write(effect)
+                case Snapshot():
+                    assert self._journal is not None
+                    self._journal.take(effect)
                 case _:
                     assert_never(effect)
 

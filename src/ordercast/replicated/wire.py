@@ -8,6 +8,7 @@
     EXCLUDE   these members say nothing: decide without them
     ASK       who is still there? while sides are being united
     HERE      the answer
+    DURABLE   my journal has everything of this component up to here
 
 Network byte order. `decode` and `decode_preface` raise WireError and nothing else, and check counts before they build.
 """
@@ -44,10 +45,11 @@ class Kind(IntEnum):
     EXCLUDE = 6
     ASK = 7
     HERE = 8
+    DURABLE = 9
 
 
 NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
-VOTER, FOUNDING, HAS_RANK, HAS_FORMED, HAS_LOADING, KEPT, BEHIND = 1, 2, 4, 8, 16, 32, 64  # of STATE
+VOTER, FOUNDING, HAS_RANK, HAS_FORMED, HAS_LOADING, KEPT, BEHIND, HAS_MEMORY = 1, 2, 4, 8, 16, 32, 64, 128  # of STATE
 
 COMMAND: Final = struct.Struct("!BBQQQ")
 VIEW: Final = struct.Struct("!QQ QQQH")  # configuration; origin, number and slot of its position
@@ -94,6 +96,7 @@ class State(NamedTuple):
     loading: Loading | None
     pictures: tuple[Point, ...]  # that it serves
     address: bytes
+    memory: int = 0  # what its journal is called, for as long as it has that one; 0: it has none
 
 
 class Loaded(NamedTuple):
@@ -124,6 +127,14 @@ class Ask(NamedTuple):
 class Here(NamedTuple):
     view: ViewId
     round: int
+
+
+class Durable(NamedTuple):
+    """Said by one who has the component's state. `length`: of its sequence, as far as that is safe on its disk."""
+
+    view: ViewId
+    round: int
+    length: int
 
 
 class United(NamedTuple):
@@ -166,55 +177,60 @@ def is_command(data: bytes) -> bool:
 def encode_state(state: State) -> bytes:
     flags = VOTER * state.voter | KEPT * state.kept | FOUNDING * state.founding
     flags |= HAS_RANK * (state.rank is not None) | HAS_FORMED * (state.formed is not None)
-    flags |= HAS_LOADING * (state.loading is not None) | BEHIND * state.behind
-    parts = [bytes((Kind.STATE, flags)), _term_bytes(Term(state.era, state.view)), U32.pack(state.round)]
+    flags |= HAS_LOADING * (state.loading is not None) | BEHIND * state.behind | HAS_MEMORY * bool(state.memory)
+    parts = [bytes((Kind.STATE, flags)), term_bytes(Term(state.era, state.view)), U32.pack(state.round)]
     parts.append(LIFE.pack(state.life, state.stint))
     if state.rank is not None:
-        parts.append(_rank_bytes(state.rank))
+        parts.append(rank_bytes(state.rank))
     if state.formed is not None:
-        parts.append(_electorate_bytes(state.formed))
+        parts.append(electorate_bytes(state.formed))
     parts.append(U16.pack(len(state.attempts)))
-    parts += map(_electorate_bytes, state.attempts)
+    parts += map(electorate_bytes, state.attempts)
     if state.loading is not None:
-        parts += [_point_bytes(state.loading.point), _rank_bytes(state.loading.rank)]
+        parts += [_point_bytes(state.loading.point), rank_bytes(state.loading.rank)]
     parts.append(U16.pack(len(state.pictures)))
     parts += map(_point_bytes, state.pictures)
-    return b"".join((*parts, U16.pack(len(state.address)), state.address))
+    parts += [U16.pack(len(state.address)), state.address]
+    return b"".join((*parts, U64.pack(state.memory)) if state.memory else parts)
 
 
 def encode_loaded(loaded: Loaded) -> bytes:
-    return bytes((Kind.LOADED,)) + _view_bytes(loaded.view) + LIFE.pack(loaded.life, loaded.stint)
+    return bytes((Kind.LOADED,)) + view_bytes(loaded.view) + LIFE.pack(loaded.life, loaded.stint)
 
 
 def encode_united(united: United) -> bytes:
-    head = bytes((Kind.UNITED,)) + _view_bytes(united.view) + LIFE.pack(united.life, united.stint)
+    head = bytes((Kind.UNITED,)) + view_bytes(united.view) + LIFE.pack(united.life, united.stint)
     return head + U16.pack(len(united.numbers)) + b"".join(map(U32.pack, united.numbers))
 
 
 def encode_force(force: Force) -> bytes:
-    return bytes((Kind.FORCE,)) + _view_bytes(force.view)
+    return bytes((Kind.FORCE,)) + view_bytes(force.view)
 
 
 def encode_exclude(exclude: Exclude) -> bytes:
-    head = bytes((Kind.EXCLUDE,)) + _view_bytes(exclude.view) + U32.pack(exclude.round)
+    head = bytes((Kind.EXCLUDE,)) + view_bytes(exclude.view) + U32.pack(exclude.round)
     names = [name.encode() for name in exclude.names]
     return head + U16.pack(len(names)) + b"".join(U16.pack(len(name)) + name for name in names)
 
 
 def encode_ask(ask: Ask) -> bytes:
-    return bytes((Kind.ASK,)) + _view_bytes(ask.view) + U32.pack(ask.round)
+    return bytes((Kind.ASK,)) + view_bytes(ask.view) + U32.pack(ask.round)
 
 
 def encode_here(here: Here) -> bytes:
-    return bytes((Kind.HERE,)) + _view_bytes(here.view) + U32.pack(here.round)
+    return bytes((Kind.HERE,)) + view_bytes(here.view) + U32.pack(here.round)
 
 
-Message = State | Loaded | United | Force | Exclude | Ask | Here
+def encode_durable(durable: Durable) -> bytes:
+    return bytes((Kind.DURABLE,)) + view_bytes(durable.view) + U32.pack(durable.round) + U64.pack(durable.length)
+
+
+Message = State | Loaded | United | Force | Exclude | Ask | Here | Durable
 
 
 def decode(data: bytes) -> Message:
     """All but commands."""
-    reader = _Reader(data)
+    reader = ReplicaReader(data)
     kind = reader.byte()
     if kind == Kind.STATE:
         message: Message = _decode_state(reader)
@@ -232,16 +248,16 @@ def decode(data: bytes) -> Message:
         message = Ask(reader.view(), reader.u32())
     elif kind == Kind.HERE:
         message = Here(reader.view(), reader.u32())
+    elif kind == Kind.DURABLE:
+        message = Durable(reader.view(), reader.u32(), reader.u64())
     else:
         raise WireError(f"there is no kind {kind}")
     reader.end()
     return message
 
 
-def _decode_state(reader: _Reader) -> State:
+def _decode_state(reader: ReplicaReader) -> State:
     flags = reader.byte()
-    if flags & ~(VOTER | KEPT | FOUNDING | HAS_RANK | HAS_FORMED | HAS_LOADING | BEHIND):
-        raise WireError(f"a state with flags {flags}")
     era, view = reader.term()
     number = reader.u32()
     life, stint = reader.unpack(LIFE)
@@ -261,6 +277,7 @@ def _decode_state(reader: _Reader) -> State:
         Loading(reader.point(), reader.rank()) if flags & HAS_LOADING else None,
         reader.many(reader.point),
         reader.text_bytes(),
+        reader.u64() if flags & HAS_MEMORY else 0,
     )
 
 
@@ -279,7 +296,7 @@ def encode_preface(preface: Preface) -> bytes:
 
 
 def decode_preface(data: bytes) -> Preface:
-    reader = _Reader(data)
+    reader = ReplicaReader(data)
     applied, digest = reader.u64(), reader.take(DIGEST_SIZE)
     sessions = Sessions(forgotten=reader.u64())
     for _ in range(reader.u32()):
@@ -296,7 +313,7 @@ def decode_preface(data: bytes) -> Preface:
 _Item = TypeVar("_Item")
 
 
-class _Reader(ByteReader):
+class ReplicaReader(ByteReader):
     """Takes what replicas say apart. A count is never trusted: every item takes at least a byte, so that the loop ends
     where the bytes do."""
 
@@ -347,25 +364,25 @@ class _Reader(ByteReader):
         return tuple(read() for _ in range(self.unpack(U16)[0]))
 
 
-def _view_bytes(view: ViewId) -> bytes:
+def view_bytes(view: ViewId) -> bytes:
     origin, number, slot = view.position
     return VIEW.pack(*view.configuration, *origin, number, slot)
 
 
-def _term_bytes(term: Term) -> bytes:
-    return U32.pack(term.era) + _view_bytes(term.view)
+def term_bytes(term: Term) -> bytes:
+    return U32.pack(term.era) + view_bytes(term.view)
 
 
 def _point_bytes(point: Point) -> bytes:
-    return _term_bytes(point.term) + STEP.pack(point.step)
+    return term_bytes(point.term) + STEP.pack(point.step)
 
 
-def _rank_bytes(rank: Rank) -> bytes:
-    lineage = _term_bytes(rank.lineage.term) + U32.pack(rank.lineage.side)
-    return lineage + _term_bytes(rank.term) + U64.pack(rank.length) + rank.digest
+def rank_bytes(rank: Rank) -> bytes:
+    lineage = term_bytes(rank.lineage.term) + U32.pack(rank.lineage.side)
+    return lineage + term_bytes(rank.term) + U64.pack(rank.length) + rank.digest
 
 
-def _electorate_bytes(electorate: Electorate) -> bytes:
+def electorate_bytes(electorate: Electorate) -> bytes:
     lives = []
     for name, life, stint in electorate.lives:
         text = name.encode()

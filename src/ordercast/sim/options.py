@@ -125,7 +125,17 @@ WITHIN = {
     "replicas": (0, 10),
     "silent_members": (0, 100),
     **dict.fromkeys(
-        ("clients", "rush", "replica_kills", "round_ambushes", "replica_hangs", "random_faults", "ambushes"), (0, 1000)
+        (
+            "clients",
+            "rush",
+            "replica_kills",
+            "round_ambushes",
+            "replica_hangs",
+            "power_cuts",
+            "random_faults",
+            "ambushes",
+        ),
+        (0, 1000),
     ),
 }
 CHANCES = (
@@ -178,6 +188,8 @@ class SimOptions:
     double_send: float = 0.0  # chance that a replica, not sure whether a command was sent, sends it again at once
     round_ambushes: int = 0  # cuts that strike when replicas have just got a view
     replica_hangs: int = 0  # replicas that say nothing for a while, from a view on or at any time
+    journals: bool = False  # replicas with a voice keep a journal on disk
+    power_cuts: int = 0  # of all hosts at once
     silent_members: int = 0  # others that join the replicas' group, and never say anything
     replica_patience_ns: int = 40 * MILLISECOND  # of replicas with one that does not say what it has
     early_ambush: bool = False  # one of them strikes before there is a state
@@ -275,6 +287,7 @@ class SimOptions:
                 self.structure in (*STRUCTURES, *TIMED),
                 f"there is no {self.structure!r}, there are: {', '.join((*STRUCTURES, *TIMED))}",
             ),
+            (bool(self.replica_weights) or not self.journals, "journals need configured voices: give replica_weights"),
             (self.replica_patience_ns > 0, "replica_patience_ns must be positive"),
             (1 <= self.founders <= self.nodes, "founders must be within 1 and the number of hosts"),
             (

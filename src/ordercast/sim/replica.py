@@ -30,10 +30,13 @@ from ordercast.replicated.effects import (
     Progress,
     Refusal,
     Release,
+    Snapshot,
     Spoilt,
+    Write,
 )
 from ordercast.replicated.frames import TransferFrame, key_of
 from ordercast.sim.client import Outgoing, SimClient
+from ordercast.sim.replica_journal import SimJournal
 from ordercast.sim.replica_tally import Moment, rows_of_death
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
 from ordercast.sim.replica_witness import GROUP, Asked, Witness
@@ -63,6 +66,7 @@ class Replica:
     line: Line = field(init=False)
     witness: Witness = field(init=False)
     client: SimClient | None = None  # its connection
+    journal: SimJournal | None = None
     pictures: dict[bytes, Freeze] = field(default_factory=dict)  # that it serves, by key
     is_dead: bool = False
     is_hung: bool = False
@@ -89,7 +93,7 @@ class Replica:
         self._carry_out(effects)
         self.desk.core.check_invariants()
         self.witness.after(before, effects)
-        if self.desk.outgoing and not self.is_sending:
+        if (self.desk.outgoing or self.desk.asides) and not self.is_sending:
             self.is_sending = True
             self.replicas.schedule(self.replicas.rng.randrange(SEND_MAX_NS), lambda: self.when_awake(self._send))
         self._arm()
@@ -117,11 +121,14 @@ class Replica:
         """What a connection that is gone was given is lost."""
         self.is_sending = False
         payloads, self.desk.outgoing = self.desk.outgoing, []
+        asides, self.desk.asides = self.desk.asides, []
         if self.client is None:
             return
         for payload in payloads:
             self.witness.sends(payload)
             self.client.send(Outgoing((GROUP,), Service.SAFE, (payload,)))
+        for payload in asides:
+            self.client.send(Outgoing((GROUP,), Service.AGREED, (payload,)))
         self.replicas.submit_at(self.node)
 
     def _carry_out(self, effects: list[DeskEffect]) -> None:
@@ -147,6 +154,12 @@ class Replica:
                     self._soon()
                 case Progress():
                     pass  # nobody watches
+                case Write():
+                    assert self.journal is not None
+                    self.journal.write(effect)
+                case Snapshot():
+                    assert self.journal is not None
+                    self.journal.take(effect)
                 case Spoilt():
                     raise effect.error  # no simulated application may
                 case Abandoned():
@@ -245,10 +258,21 @@ class Replica:
         for row in rows_of_death(self):
             self.witness.count(row)
         self.line.hang_up()
+        self.replicas.died(self)
         self.replicas.forget(self)
         self.witness.tell(ReplicaEnded(self.replicas.now(), self.life))
         if self.client is not None:
             self.client.crash()
+
+    # Its journal
+
+    def written(self, number: int) -> None:
+        self.when_awake(lambda: self._do(self.desk.written, number))
+
+    def pictured(self, number: int, size: int) -> None:
+        if number:
+            self.written(number)
+        self.when_awake(lambda: self._do(self.desk.pictured, size))
 
     # Its connection to a donor
 

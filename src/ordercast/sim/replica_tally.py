@@ -86,6 +86,12 @@ class ReplicaOccurrence(Enum):
     KILLED_HOLDING = "replicas: killed with commands that it held"
     KILLED_WAITING = "replicas: killed with requests that had no answer"
     KILLED_CONFIRMING = "replicas: killed just when it was confirmed something"
+    KILLED_WRITING = "replicas: killed in the middle of a write to its journal"
+    DISK_LOST = "replicas: journal lost for good"
+    POWER_CUT = "replicas: the power of all hosts failed"
+    REMEMBERED = "replicas: began with what its journal knew"
+    TORN = "replicas: journal with a torn end cut off"
+    PICTURED = "replicas: began with a picture in its journal"
     NEW_LIFE = "replicas: started again without memory"
     SURVIVED = "replicas: outlived its daemon"
     RECONNECTED = "replicas: joined again with its state"
@@ -95,6 +101,16 @@ class ReplicaOccurrence(Enum):
 
 
 NEVER = frozenset({ReplicaOccurrence.WRONG_PICTURE})  # with a core that is right
+DURABLE = frozenset(
+    {
+        ReplicaOccurrence.KILLED_WRITING,
+        ReplicaOccurrence.DISK_LOST,
+        ReplicaOccurrence.POWER_CUT,
+        ReplicaOccurrence.REMEMBERED,
+        ReplicaOccurrence.TORN,
+        ReplicaOccurrence.PICTURED,
+    }
+)  # where journals are kept
 
 
 def row_of_decision(changed: Changed) -> ReplicaOccurrence | None:

@@ -82,6 +82,7 @@ class Witness:
     view: ViewId | None = None
     fetched: tuple[bytes, ViewId | None] = (b"", None)  # the key that was dialled for last, and in which view
     voice: ComponentVoice = field(default_factory=ComponentVoice)
+    is_beginning: bool = True  # there is no desk yet
     held: Held | None = None  # the lock or the lead, as it was granted last
 
     # Whatever happens
@@ -281,8 +282,17 @@ class Witness:
             )
         )
 
+    def begins(self) -> None:
+        """Begin with what the picture in the journal has, if there is one."""
+        self.is_beginning = False
+        core, chain = self.replica.desk.core, self.replica.structure.chain
+        if core.lineage is not None:
+            self.tell(records.GotPicture(self.at, self.replica.life, core.lineage, self.position, chain))
+
     def was_loaded(self) -> None:
         """The machine has another's state. (The core still knows the lineage of the old one: it says it next.)"""
+        if self.is_beginning:
+            return
         lineage, chain = self.replica.desk.core.arriving_lineage, self.replica.structure.chain
         self.tell(records.GotPicture(self.at, self.replica.life, lineage, self.position, chain))
 

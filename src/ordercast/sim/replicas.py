@@ -8,30 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND, Instant
 from ordercast.replicated.arrival import Patience
+from ordercast.replicated.book import Book
 from ordercast.replicated.chained import chained
 from ordercast.replicated.core import Core
 from ordercast.replicated.desk import Desk
 from ordercast.replicated.effects import Donor
+from ordercast.replicated.journal import Journal
 from ordercast.replicated.quorum import LastMajority, Majority, voices_of
 from ordercast.replicated.spill import Spill
 from ordercast.replicated.structures.base import Applied, Owner, Reloaded
 from ordercast.replicated.told import Told
+from ordercast.sim.disk import PowerFailed, SimFolder
 from ordercast.sim.faults import Fault, FaultKind, halves, muted
 from ordercast.sim.options import SimOptions
 from ordercast.sim.replica import Replica
+from ordercast.sim.replica_journal import SimJournal
 from ordercast.sim.replica_tally import Moment, ReplicaOccurrence
 from ordercast.sim.replica_witness import GROUP, GROUP_NAME
 from ordercast.sim.station import Station
 from ordercast.sim.users import TIMED, kind_of, user_of
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
-from ordercast.trace.replica_records import ReplicaEvent, ReplicaStarted
+from ordercast.trace.replica_records import JournalKept, ReplicaEvent, ReplicaStarted
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
@@ -64,6 +69,12 @@ _RECKLESS = 0.03  # chance of a kill that may cost the state
 _ROUND_NS = 6 * MILLISECOND  # about what a round takes
 _APPEAR_MAX_NS = 10 * MILLISECOND
 _AGAIN_MAX_NS = 40 * MILLISECOND
+_DARK_MAX_NS = 150 * MILLISECOND  # until a host has power again
+_SLOWNESS = (1, 1, 1, 12)  # of disks
+_LOOK_NS, _LOOKS_MAX = 100_000, 300  # until half of them write
+_FUSE_PROBABILITY, _FUSE_MAX = 0.3, 120  # that the power of a host fails around a write, and how many come before
+_DISK_LOSS_PROBABILITY = 0.05
+_GROWN_MIN = 1500  # bytes of a journal until there is a picture
 _OPENING_NS = 200 * MILLISECOND  # in which nobody crashes, so that there is a state to lose
 
 
@@ -81,6 +92,10 @@ class Replicas:
         self._kills = world.options.replica_kills
         self._hangs = world.options.replica_hangs
         self._silent = world.options.silent_members
+        self._disks: dict[tuple[int, str], SimFolder] = {}  # of journals, by host and name
+        self._memories = 0
+        self._disk_losses = 1  # of a second one a state need not recover
+        self._plan_power_cuts()
         self._patience = replace(PATIENCE, silence_s=world.options.replica_patience_ns / SECOND)
 
     # Services for replicas
@@ -179,8 +194,76 @@ class Replicas:
             is_at_once = moment is Moment.CONFIRMING or self.rng.random() < 0.5
             self.schedule(0 if is_at_once else self.rng.randrange(_KILL_MAX_NS), lambda: self._kill(replica))
 
+    # Journals
+
+    def _plan_power_cuts(self) -> None:
+        world = self._world
+        for _ in range(world.options.power_cuts):
+            latest = max(_OPENING_NS + MILLISECOND, world.options.fault_time_ns)
+            world.schedule(self.rng.randrange(_OPENING_NS, latest), self._cut_power)
+
+    def _cut_power(self, looks: int = _LOOKS_MAX) -> None:
+        """Cut it at all hosts, when half of them write, if that is soon. They come back in any order."""
+        if self._is_healed:
+            return
+        writers = [each for each in self._running.values() if each.journal is not None and each.journal.is_busy]
+        if looks and 2 * len(writers) < self._world.options.nodes:
+            self.schedule(_LOOK_NS, partial(self._cut_power, looks - 1))
+            return
+        self.count(ReplicaOccurrence.POWER_CUT)
+        world = self._world
+        for replica in list(self._running.values()):
+            self.power_failed(replica, is_alone=False)
+        for node in range(world.options.nodes):
+            world.strike_at(world.now, Fault(world.now, FaultKind.CRASH, node=node))
+            back = world.now + self.rng.randrange(MILLISECOND, _DARK_MAX_NS)
+            world.strike_at(back, Fault(back, FaultKind.RESTART, node=node))
+
+    def power_failed(self, replica: Replica, *, is_alone: bool = True) -> None:
+        """Its host is gone, and of its disk what was not safe."""
+        self._crash_disk(replica.node, replica.name.partition("@")[0], is_power=True)
+        replica.die()
+        if is_alone:
+            self._again(replica.node, replica.name.partition("@")[0])
+
+    def died(self, replica: Replica) -> None:
+        """The process alone, unless the power failed first."""
+        self._crash_disk(replica.node, replica.name.partition("@")[0], is_power=False)
+
+    def _crash_disk(self, node: int, name: str, *, is_power: bool) -> None:
+        folder = self._disks.get((node, name))
+        if folder is not None and is_power and self._disk_losses and self.rng.random() < _DISK_LOSS_PROBABILITY:
+            self._disk_losses -= 1
+            self.count(ReplicaOccurrence.DISK_LOST)
+            self._disks[node, name] = SimFolder(self.rng)
+        elif folder is not None:
+            found = self._disks[node, name] = folder.crash(is_power=is_power or folder.is_dead)
+            if folder.torn:
+                self.count(ReplicaOccurrence.TORN)
+            if not self._is_healed and self.rng.random() < _FUSE_PROBABILITY:
+                found.fuse = self.rng.randrange(_FUSE_MAX)
+
+    def _open_journal(self, node: int, name: str, full: str) -> Journal | None:
+        """Read the journal. The power may fail meanwhile: then it is tried once more."""
+        if not self._world.options.journals or not self._rule.weight(full):
+            return None
+        folder = self._disks.setdefault((node, name), SimFolder(self.rng))
+        self._memories += 1
+        try:
+            journal = Journal(folder, GROUP_NAME, full, self._memories)
+        except PowerFailed:
+            self._disks[node, name] = folder.crash(is_power=True)
+            return self._open_journal(node, name, full)
+        if journal.remembered.stance is not None:
+            self.count(ReplicaOccurrence.REMEMBERED)
+        if journal.remembered.picture is not None:
+            self.count(ReplicaOccurrence.PICTURED)
+        return journal
+
     def _can_spare(self, replica: Replica) -> bool:
         """The others who have a state are most of those who could have one."""
+        if self._world.options.journals:
+            return True
         others = [each for each in self._running.values() if each is not replica and each.desk.core.lineage is not None]
         if isinstance(self._rule, Majority):
             return 2 * sum(self._rule.weight(each.name) for each in others) > sum(self._rule.weights.values())
@@ -231,12 +314,17 @@ class Replicas:
         structure = chained(kind, *arguments, piece_size=PIECE_SIZE)
         user = user_of(structure, Owner(full, self._lives), is_timed=self._world.options.structure in TIMED)
         replica = Replica(self, node, full, self._lives, structure, user)
-        machine = Told(structure, Ear(replica.witness.was_loaded))
+        machine = Told(structure, Ear(lambda: replica.witness.was_loaded()))
         is_first = (node, name) not in self._known
         if not is_first:
             self.count(ReplicaOccurrence.NEW_LIFE)
         self._known.add((node, name))
         self._running[node, name] = replica
+        journal = self._open_journal(node, name, full)
+        voices, structure_name = voices_of(self._rule), self._world.options.structure
+        self.tell(ReplicaStarted(self.now(), replica.life, full, *voices, structure_name))
+        if journal is not None:
+            self.tell(JournalKept(self.now(), replica.life, journal.owner.memory))
         core = Core(
             full,
             replica.life,
@@ -246,10 +334,15 @@ class Replicas:
             outstanding_max=20,
             tails=lambda: Spill(block_size=_BLOCK_SIZE),
             slice_size=_SLICE_SIZE,
+            remembered=None if journal is None else journal.remembered,
         )
-        replica.desk = Desk(GROUP_NAME, core, machine, self._patience, submitted_max=_SUBMITTED_MAX, tick_ns=_TICK_NS)
-        voices = voices_of(self._rule)
-        self.tell(ReplicaStarted(self.now(), replica.life, full, *voices, self._world.options.structure))
+        book = None if journal is None else Book(grown_min=_GROWN_MIN)
+        replica.desk = Desk(
+            GROUP_NAME, core, machine, self._patience, submitted_max=_SUBMITTED_MAX, tick_ns=_TICK_NS, book=book
+        )
+        if journal is not None:
+            replica.journal = SimJournal(replica, journal, slowness=self.rng.choice(_SLOWNESS))
+        replica.witness.begins()
         return replica
 
     def _again(self, node: int, name: str) -> None:
@@ -298,6 +391,8 @@ class Replicas:
         """Nobody crashes any more; most of those who are gone come back."""
         self._is_healed = True
         self.tell(healed)
+        for folder in self._disks.values():
+            folder.fuse = None
         for key in sorted(self._running):
             self._running[key].wake()
         for node in range(self._world.options.nodes):

@@ -39,7 +39,7 @@ from ordercast.sim.group_tally import SELDOM, GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SIM_RING, Delays, SimOptions
 from ordercast.sim.plot import Aim
-from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
+from ordercast.sim.replica_tally import DURABLE, NEVER, ReplicaOccurrence
 from ordercast.sim.ring.poison import Poison
 from ordercast.sim.ring_episodes import EPISODES_FIRST, episode_options
 from ordercast.sim.ring_topologies import RingTopology, drawn_attachments
@@ -65,6 +65,7 @@ OF_CLIENTS = (
 )  # applications that do not read are clients
 SEVERAL_EVERY = 3  # one sealed run in three has several networks
 TIMED_FIRST = 20_000  # the first seed of replicas whose users have leases, delays and times
+DURABLE_FIRST = 2_000_000  # seeds from here on of a swarm with replicas: they keep journals
 DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
 
 
@@ -215,9 +216,26 @@ def _hostile_groups(seed: int) -> SimOptions:
 def hostile_replica_options(seed: int) -> SimOptions:
     """The same with replicas of a state instead of clients; from `TIMED_FIRST` on all that ends with time is used."""
     options = _hostile_replicas(seed)
+    if seed >= DURABLE_FIRST:
+        return _durable(options, seed)
     if seed >= TIMED_FIRST:
         return replace(options, structure=TIMED[seed % len(TIMED)])
     return aimed_replica_options(options, seed) if seed >= AIMED_FIRST else options
+
+
+def _durable(options: SimOptions, seed: int) -> SimOptions:
+    """Give the replicas journals, and cut the power of all hosts. Who has a journal is killed at leisure."""
+    rng = Random(f"durable replicas {seed}")
+    weights = options.replica_weights or (1,) * options.nodes
+    return replace(
+        options,
+        replica_weights=weights,
+        journals=True,
+        power_cuts=rng.choice((1, 1, 2, 3)),
+        replica_kills=rng.choice((0, 3, 8, 20)),
+        fault_time_ns=max(options.fault_time_ns, rng.randrange(500, 1100) * MILLISECOND),
+        random_faults=rng.choice((0, 0, 1, 3)),
+    )
 
 
 def _hostile_replicas(seed: int) -> SimOptions:
@@ -398,7 +416,7 @@ def expected_rows(kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> l
     forged = [poison.value for poison in Poison] if engine == DEFAULT else []
     rows = [*moves, *reasons, *occurrences, *forged]
     if kind is SwarmKind.REPLICATED:  # what groups and engines must meet is the business of the other swarms
-        return [occurrence.value for occurrence in ReplicaOccurrence if occurrence not in NEVER]
+        return [occurrence.value for occurrence in ReplicaOccurrence if occurrence not in NEVER | DURABLE]
     if kind is SwarmKind.GROUPS:
         rows += [each.value for each in GroupOccurrence if each not in SELDOM]
     return rows

@@ -72,6 +72,7 @@ class RowKind(IntEnum):
     BELIEVED = 61
     REPLICA_ENDED = 62
     REPLICA_KNOWN = 63
+    JOURNAL_KEPT = 64
 
 
 class Column(NamedTuple):

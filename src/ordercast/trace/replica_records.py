@@ -30,6 +30,16 @@ class ReplicaStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class JournalKept:
+    """The replica keeps a journal, said when it begins. Who begins with the journal of an earlier life has forgotten
+    nothing of what that one made safe."""
+
+    at: Instant
+    life: int
+    memory: int  # what the journal is called
+
+
+@dataclass(frozen=True, slots=True)
 class Called:
     """The application asked for something. `request` is the number of the call in this life. An empty operation asks
     for nothing but a place in the order, to read there."""
@@ -185,6 +195,7 @@ class ReplicaKnown:
 
 ReplicaEvent = (
     ReplicaStarted
+    | JournalKept
     | Called
     | Returned
     | Refused

@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 
-from ordercast.archive import journal as module
 from ordercast.archive.files import GroupFiles
-from ordercast.archive.journal import Journal
+from ordercast.archive.keeper import write_drafts
 from ordercast.archive.layout import group_folder
 from ordercast.archive.pen import Draft, Pen
 from ordercast.archive.places import Place
 from ordercast.archive.reader import Archive
 from ordercast.archive.spool import MEMORY_SIZE, Spool
+from ordercast.disk import writer as module
+from ordercast.disk.writer import DiskWriter
 from ordercast.model.events import Batch
 from tests.unit.archive.stories import batch, records_of
 from tests.unit.archive.test_files import ROOT, STORY, records
@@ -80,10 +81,10 @@ def drafts() -> list[list[Draft]]:
 async def journaled(folder: Path, disk: Disk, told: list[str]) -> None:
     files = GroupFiles(group_folder(folder, "orders"))
     with disk.patched():
-        journal = Journal(0.0, told.append)
+        journal = DiskWriter(0.0, told.append)
         journal.put(files, lambda: files.begin(ROOT, is_own=True))
         for part in drafts():
-            journal.write(files, part)
+            write_drafts(journal, files, part)
             await asyncio.wait_for(journal.do(files, lambda: None), PATIENCE_S)
         await journal.close()
         files.close()
@@ -123,7 +124,7 @@ def test_room_is_made_where_something_need_not_be_kept(tmp_path: Path) -> None:
             is_full = False
 
         with Disk(lambda call: is_full).patched():
-            journal = Journal(0.0, lambda text: None, relieve)
+            journal = DiskWriter(0.0, lambda text: None, relieve)
             await asyncio.wait_for(journal.do(files, lambda: files.begin(ROOT, is_own=True)), PATIENCE_S)
             await journal.close()
             files.close()
@@ -140,14 +141,14 @@ def test_the_end_does_not_wait_for_a_full_disk(tmp_path: Path) -> None:
             told.append(text)
             refused.set()
 
-        journal = Journal(0.0, tell)
+        journal = DiskWriter(0.0, tell)
         await journal.do(files, lambda: files.begin(ROOT, is_own=True))
         first, *others = drafts()
-        journal.write(files, first)
+        write_drafts(journal, files, first)
         await journal.do(files, lambda: None)
         with Disk(lambda call: True).patched():
             for part in others:
-                journal.write(files, part)
+                write_drafts(journal, files, part)
             waiting = asyncio.ensure_future(journal.do(files, lambda: None))
             await asyncio.wait_for(refused.wait(), PATIENCE_S)
             await journal.close()
@@ -167,7 +168,7 @@ def test_a_mistake_of_our_own_is_not_waited_for(tmp_path: Path) -> None:
 
     async def work() -> None:
         files = GroupFiles(group_folder(tmp_path, "orders"))
-        journal = Journal(0.0)
+        journal = DiskWriter(0.0)
         with pytest.raises(ValueError, match="out of order"):
             await journal.do(files, wrong)
         await journal.close()

@@ -167,7 +167,7 @@ FIELDS: dict[str, st.SearchStrategy[object]] = {
     **dict.fromkeys(("decided", "elects", "is_holder", "is_current", "holds"), st.booleans()),
     **dict.fromkeys(("operation", "result", "question", "answer"), BYTES),
     **dict.fromkeys(("founders", "holders", "members", "excluded"), NAMES),
-    **dict.fromkeys(("life", "caller", "chain"), WORD),
+    **dict.fromkeys(("life", "caller", "chain", "memory"), WORD),
     **dict.fromkeys(("request", "count", "era", "round", "waiting", "pictures", "ghosts"), SMALL),
 }
 SPECIAL: dict[type, dict[str, st.SearchStrategy[object]]] = {

@@ -20,6 +20,7 @@ from ordercast.trace.replica_records import (
     Called,
     ComponentChanged,
     GotPicture,
+    JournalKept,
     Looked,
     Refused,
     ReplicaEnded,
@@ -43,6 +44,7 @@ class ReplicaLife:
     remembers: bool = False
     known: ReplicaKnown | None = None
     lineages: set[Lineage] = field(default_factory=set)  # in which it held the state, as it decided
+    memory: int = 0  # what its journal is called; 0: it keeps none
     is_cut: bool = False  # it gets nothing of the stream
 
     def __str__(self) -> str:
@@ -70,7 +72,15 @@ class ReplicaHistory:
         self.healed: Healed | None = None
         self.promised: frozenset[GroupPromise | ReplicaPromise] | None = None
         self.ended: Ended | None = None
+        self.memories: dict[str, int] = {}  # what the journal of each name is called; 0: it keeps none
+        self.elected: dict[str, int] = {}  # the journal of each who held the state in a primary component
+        self.anew: list[tuple[ComponentChanged, Lineage]] = []  # beginnings although journals had this sequence
         self.faults: list[str] = []
+
+    @property
+    def is_durable(self) -> bool:
+        """Journals are kept."""
+        return any(self.memories.values())
 
     @property
     def is_complete(self) -> bool:
@@ -80,6 +90,10 @@ class ReplicaHistory:
         match event:
             case ReplicaStarted():
                 self.lives[event.life] = ReplicaLife(event)
+                self.memories[event.name] = 0
+            case JournalKept():
+                self.lives[event.life].memory = event.memory
+                self.memories[self.lives[event.life].started.name] = event.memory
             case Called():
                 self.calls[event.life, event.request] = event
             case Returned():
@@ -141,6 +155,11 @@ class ReplicaHistory:
             return
         if event.is_primary or event.decided:
             life.lineages.add(event.lineage)
+        if event.is_primary and event.elects:
+            self.elected.update((name, self.memories[name]) for name in event.holders if name in self.memories)
+        if event.is_primary and event.decided and self.is_durable and not event.lineage.side:
+            lost = {step.lineage for step in self.returns.values()} - {event.lineage, None}
+            self.anew += [(event, lineage) for lineage in lost if lineage is not None and not lineage.side]
         if event.is_primary and event.decided:
             self._begun.add(event.lineage)
             elsewhere = self._begun - {event.lineage}

@@ -49,6 +49,8 @@ class Liveness(ReplicaChecker):
 
     def _is_quorum(self, present: list[ReplicaLife]) -> bool:
         weights = dict(present[0].started.weights)
+        if self.history.is_durable:
+            return self._is_durable_quorum(present, weights)
         if weights:
             remembered = sum(weights.get(life.started.name, 0) for life in present if life.remembers)
             return 2 * remembered > sum(weights.values())
@@ -57,8 +59,20 @@ class Liveness(ReplicaChecker):
         needed = electorates.of(life.started.life for life in present)
         return bool(needed) and all(electorate.is_won_by(voters) for electorate in needed)
 
+    def _is_durable_quorum(self, present: list[ReplicaLife], weights: dict[str, int]) -> bool:
+        """When anything was applied, a quorum has journals that know of it; and every journal that ever was in a
+        primary component has a voice."""
+        elected = self.history.elected
+        voices = {
+            life.started.name for life in present if life.memory and elected.get(life.started.name) == life.memory
+        }
+        have_most = 2 * sum(weights.get(name, 0) for name in voices) > sum(weights.values())
+        return have_most and bool(self.history.reference)
+
     def _may_begin(self, present: list[ReplicaLife]) -> bool:
         names = {life.started.name for life in present}
+        if self.history.is_durable:
+            return names.issuperset(present[0].started.founders) and not self.history.reference
         was_begun = bool(self.history.electorates.of(life.started.life for life in present))
         if was_begun or not names.issuperset(present[0].started.founders):
             return False

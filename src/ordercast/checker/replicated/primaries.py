@@ -2,7 +2,7 @@
 
 A primary component that was decided must have, from its first moment on, everything that was confirmed in those before
 it. A sequence may begin anew only when nobody who has a voice has the old one: then it is lost for good, as when all
-hosts of a cluster without disks lose their power.
+hosts of a cluster without disks lose their power. Where journals are kept it never may, after anything was confirmed.
 """
 
 from __future__ import annotations
@@ -38,9 +38,13 @@ class Durability(ReplicaChecker):
             if lost:
                 what = f"is in a primary component with {decision.count} commands, {max(lost)} were confirmed before it"
                 yield self.witness(what, decision.life)
-            for other in others:
+            for other in () if self.history.is_durable else others:
                 if self._has_voice(other.started.name):
                     yield self.witness(f"began anew while {other} has another sequence", decision.life)
+
+        for decision, lineage in self.history.anew:
+            what = f"began anew although commands of {lineage} had been confirmed, and journals are kept"
+            yield self.witness(what, decision.life)
 
     def _has_voice(self, name: str) -> bool:
         weights = dict(next(iter(self.history.lives.values())).started.weights)

@@ -15,7 +15,7 @@ CHAPTERS = {
         *("demo", "up", "daemon", "status", "cluster", "reload", "key", "config", "networks", "topology", "sites"),
         *("graph", "engines"),
     ),
-    "Its clients": ("chat", "send", "listen", "groups", "clients", "archive"),
+    "Its clients": ("chat", "send", "listen", "groups", "clients", "archive", "journal"),
     "Simulations and verdicts": ("sim", "swarm", "check", "verify", "trace", "report", "campaign"),
     "This command": ("completion", "man"),
 }

@@ -1,8 +1,8 @@
-"""Journal: the thread that writes. It takes what has come, seals it, appends it, and syncs once for all of it.
+"""DiskWriter: the thread that writes. It does the jobs that have come, and syncs once for all of them.
 
-The event loop never waits for a disk: it hands over drafts, and is told when they are safe. While one sync runs, the
-next batch gathers; `pause_s` makes batches larger still. A disk that refuses a batch is waited for: the batch is tried
-again as a whole, from what was safe, until it is written or the journal is closed.
+The event loop never waits for a disk: it hands over jobs, and is told when what they wrote is safe. While one sync
+runs, the next batch gathers; `pause_s` makes batches larger still. A disk that refuses a batch is waited for: the batch
+is tried again as a whole, from what was safe, until it is written or the writer is closed.
 """
 
 from __future__ import annotations
@@ -11,12 +11,9 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
-
-from ordercast.archive.files import GroupFiles
-from ordercast.archive.pen import Draft
+from typing import Protocol, TypeVar
 
 ROOM = 64 << 20  # bytes that wait for the disk; more has to wait outside
 RETRY_S, RETRY_MAX_S = 0.1, 5.0
@@ -27,7 +24,17 @@ Jobs = deque[tuple[Callable[[], object], int, asyncio.Future[object] | None]]
 Results = list[tuple[object, asyncio.Future[object] | None]]
 
 
-class Journal:
+class SafeFiles(Protocol):
+    """Files that are written together."""
+
+    def sync(self) -> object:
+        """Everything that was written is safe."""
+
+    def back(self) -> None:
+        """After an OSError: everything is as it was when it was last safe."""
+
+
+class DiskWriter:
     def __init__(
         self,
         pause_s: float = 0.01,
@@ -42,7 +49,7 @@ class Journal:
         self._loop = asyncio.get_running_loop()
         self._jobs: Jobs = deque()
         self._wake = threading.Condition()
-        self._files: set[GroupFiles] = set()
+        self._files: set[SafeFiles] = set()
         self._is_closed = False
         self._has_room = asyncio.Event()
         self._has_room.set()
@@ -50,29 +57,22 @@ class Journal:
         self.written = 0  # bytes, in all
         self.syncs = 0
         self.failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="ordercast journal", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="ordercast disk", daemon=True)
         self._thread.start()
 
-    def write(self, files: GroupFiles, drafts: Sequence[Draft]) -> None:
-        """In the archiver's own history."""
-        size = sum(len(part) for draft in drafts for part in draft.parts)
-
-        def job() -> None:
-            now = time.time_ns()
-            for draft in drafts:
-                files.append(draft.branch, [draft.seal(now)], draft.start, is_own=True)
-
+    def put(self, files: SafeFiles, job: Callable[[], object], size: int = 0) -> None:
+        """On the thread, behind everything that was handed over before."""
         self._put(files, job, size, None)
 
-    def put(self, files: GroupFiles, job: Callable[[], object]) -> None:
-        """On the thread, behind everything that was handed over before."""
-        self._put(files, job, 0, None)
-
-    async def do(self, files: GroupFiles, job: Callable[[], T], size: int = 0) -> T:
+    async def do(self, files: SafeFiles, job: Callable[[], T], size: int = 0) -> T:
         """On the thread, behind everything that was handed over before. Returns when its effects are safe."""
+        return await self.promise(files, job, size)  # type: ignore[return-value]
+
+    def promise(self, files: SafeFiles, job: Callable[[], object], size: int = 0) -> asyncio.Future[object]:
+        """Do the same. The future has the result when the effects are safe."""
         future: asyncio.Future[object] = self._loop.create_future()
         self._put(files, job, size, future)
-        return await future  # type: ignore[return-value]
+        return future
 
     async def room(self) -> None:
         await self._has_room.wait()
@@ -80,7 +80,7 @@ class Journal:
             raise self.failure
 
     def _put(
-        self, files: GroupFiles, job: Callable[[], object], size: int, future: asyncio.Future[object] | None
+        self, files: SafeFiles, job: Callable[[], object], size: int, future: asyncio.Future[object] | None
     ) -> None:
         if self.failure is not None:
             raise self.failure
@@ -107,7 +107,7 @@ class Journal:
                     self._wake.wait()
                 if not self._jobs:
                     return
-            if not self._is_closed:
+            if self._pause_s and not self._is_closed:
                 time.sleep(self._pause_s)
             with self._wake:
                 jobs, self._jobs = self._jobs, deque()
@@ -118,7 +118,7 @@ class Journal:
             self.syncs += 1
             self._tell(self._done, results, sum(size for _, size, _ in jobs))
 
-    def _written(self, jobs: Jobs, files: list[GroupFiles]) -> Results | None:
+    def _written(self, jobs: Jobs, files: list[SafeFiles]) -> Results | None:
         """Does all of them, and makes them safe; None when that cannot be done."""
         trouble: _Trouble | None = None
         while True:
@@ -146,13 +146,13 @@ class Journal:
                 return results
 
     @staticmethod
-    def _give_up(files: list[GroupFiles]) -> None:
+    def _give_up(files: list[SafeFiles]) -> None:
         for one in files:
             with suppress(OSError):
                 one.back()
 
     def _wait(self, trouble: _Trouble) -> bool:
-        """Waits until another try is worth it; False when the journal is closed."""
+        """Waits until another try is worth it; False when the writer is closed."""
         with suppress(OSError):
             self._relieve()
         with self._wake:
