@@ -64,6 +64,15 @@ class Refused(NamedTuple):
     groups: tuple[str, ...]
     joins: bool
     why: str
+    right: str = ""  # that was lacking; not on the wire
+
+
+class DeniedSend(NamedTuple):
+    """Messages that are not sent, as the client lacks a right."""
+
+    number: int  # of the SEND frame, the first being 1; 0: the client was taken out of these groups
+    groups: tuple[str, ...]
+    why: str
 
 
 _FLAG = Struct(">?")
@@ -199,3 +208,13 @@ def decode_refused(body: bytes) -> Refused:
     reader = ByteReader(body, what="a refusal")
     (joins,) = reader.unpack(_FLAG)
     return Refused(read_names(reader), joins, str(reader.rest(), "utf-8", "replace"))
+
+
+def encode_denied(denied: DeniedSend) -> bytes:
+    return frame(FrameKind.DENIED, NUMBER.pack(denied.number), write_names(denied.groups), denied.why.encode())
+
+
+def decode_denied(body: bytes) -> DeniedSend:
+    reader = ByteReader(body, what="a denial")
+    (number,) = reader.unpack(NUMBER)
+    return DeniedSend(number, read_names(reader), str(reader.rest(), "utf-8", "replace"))
