@@ -75,6 +75,7 @@ class DaemonHalf:
         self.granted: Granted = EVERYTHING  # what it may do
         self.shares = Shares()  # what the clients of its identity have together; the driver has one for all
         self._shares_in = False  # it has its part of that
+        self.lacking = ""  # the right that it lacked, when something was refused last
         self._sends = 0  # frames with messages so far
         self._quota = quota or Quota()
         self._message_size_max = message_size_max
@@ -210,6 +211,7 @@ class DaemonHalf:
                 self.granted.check_send(head.groups)
             except Denied as error:
                 self.accepted(size)
+                self.lacking = error.right
                 return self._deny(DeniedSend(self._sends, head.groups, str(error)))
             self._heads_size += len(send.head)
             if self._heads_size > HEADS_SIZE_MAX:
@@ -233,7 +235,7 @@ class DaemonHalf:
                 self.granted.check_join(group)
             self.shares.check_join(self.granted, len(groups))
         except Denied as error:
-            return self._refuse(Refused(groups, True, str(error), error.right))
+            return self._refuse(Refused(groups, True, str(error)), error.right)
         self.joined.update(groups)
         self._quota.use(len(groups))
         self.shares.join(self.granted, len(groups))
@@ -278,7 +280,8 @@ class DaemonHalf:
         self.urge(encode_denied(denied))
         return denied
 
-    def _refuse(self, refused: Refused) -> Refused:
+    def _refuse(self, refused: Refused, right: str = "") -> Refused:
+        self.lacking = right
         self.urge(encode_refused(refused))
         return refused
 

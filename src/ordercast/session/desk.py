@@ -102,7 +102,7 @@ class SessionHost(Protocol):
     ) -> None: ...
 
 
-class Gate(Protocol):
+class SessionGate(Protocol):
     """Who lets clients in, and is told what they were not allowed."""
 
     @property
@@ -122,7 +122,7 @@ class SessionDesk:
         rules: ClientRules,
         quota: Quota,
         counters: ClientCounters,
-        gate: Gate | None = None,
+        gate: SessionGate | None = None,
     ) -> None:
         """`session`: whom the host tells, which is the driver of this. Without a gate everybody may do everything."""
         self.half = DaemonHalf(rules.message_size_max, quota, rules.send_credit)
@@ -163,7 +163,7 @@ class SessionDesk:
                 accepted = partial(self.half.accepted, size)
                 self._host.request(self.number, request.payloads, request.service, accepted)
             case DeniedSend():
-                self._denied(self._right_of(request), request.groups, request.why)
+                self._denied(self.half.lacking, request.groups, request.why)
             case JoinGroups():
                 if self._gate is not None:
                     self._gate.on_joined(request.groups)
@@ -172,8 +172,8 @@ class SessionDesk:
                 self._change(leave_payload(self.half.name, request.groups), len(request.groups))
             case Refused():
                 self.work += len(request.groups)
-                if request.right:
-                    self._denied(request.right, request.groups, request.why)
+                if self.half.lacking:
+                    self._denied(self.half.lacking, request.groups, request.why)
                 else:
                     self._counters.refusals[ClientRefusal.GROUPS] += 1
             case ListGroups():
@@ -209,7 +209,7 @@ class SessionDesk:
         self.half.welcome(name, hello, rules.queue_size_max, rules.hold_ns, rules.still_ns)
         return hello
 
-    def _let_in(self, hello: Hello, gate: Gate) -> None:
+    def _let_in(self, hello: Hello, gate: SessionGate) -> None:
         granted = gate.admit(self._token)
         granted.check_name(hello.name)
         if hello.policy is SlowPolicy.HOLD:
@@ -221,14 +221,6 @@ class SessionDesk:
         self._counters.denials[right] += 1
         if self._gate is not None:
             self._gate.on_denied(right, groups, why)
-
-    def _right_of(self, denied: DeniedSend) -> str:
-        """Which right was lacking."""
-        try:
-            self.half.granted.check_send(denied.groups)
-        except Denied as error:
-            return error.right
-        return "send"
 
     def regrant(self) -> Ending | None:
         """The rules have changed: what this client may do is asked for again. It has to go when it may not be here."""

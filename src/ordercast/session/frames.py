@@ -64,7 +64,6 @@ class Refused(NamedTuple):
     groups: tuple[str, ...]
     joins: bool
     why: str
-    right: str = ""  # that was lacking; not on the wire
 
 
 class DeniedSend(NamedTuple):

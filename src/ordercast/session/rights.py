@@ -31,7 +31,7 @@ class Denied(UsageError):
         self.right = right
 
 
-class Identity(NamedTuple):
+class ClientIdentity(NamedTuple):
     """Who a client is."""
 
     kind: str  # user, cert, token; empty: nobody knows
@@ -48,8 +48,8 @@ class Identity(NamedTuple):
         return (f"{self.kind}:{self.name}", *(f"group:{group}" for group in self.groups)) if self.kind else ("anybody",)
 
 
-ANYBODY = Identity("", "")
-OWNER = Identity("user", "the daemon's own", is_owner=True)
+ANYBODY = ClientIdentity("", "")
+OWNER = ClientIdentity("user", "the daemon's own", is_owner=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class AccessRule:
 class Granted:
     """What the rules come to for one client."""
 
-    def __init__(self, identity: Identity, rules: Iterable[AccessRule], *, is_everything: bool = False) -> None:
+    def __init__(self, identity: ClientIdentity, rules: Iterable[AccessRule], *, is_everything: bool = False) -> None:
         rules = tuple(rules)
         self.identity = identity
         self.is_everything = is_everything
@@ -166,7 +166,7 @@ class Rights:
     def __init__(self, rules: Iterable[AccessRule] = ()) -> None:
         self._rules = tuple((_titles(rule.who), rule) for rule in rules)
 
-    def of(self, identity: Identity) -> Granted:
+    def of(self, identity: ClientIdentity) -> Granted:
         """Denied when no rule names it."""
         if identity.is_owner:
             return Granted(identity, (), is_everything=True)

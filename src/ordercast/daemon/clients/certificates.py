@@ -17,7 +17,7 @@ DAYS_WARNED = 7  # before the end of a certificate
 
 
 class Certificates:
-    """Of one daemon."""
+    """The certificates of one daemon."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder

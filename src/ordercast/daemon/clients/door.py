@@ -20,7 +20,7 @@ from ordercast.daemon.audit import Audit, Audited
 from ordercast.daemon.clients.certificates import Certificates
 from ordercast.session.budget import Budget
 from ordercast.session.frames import encode_closing
-from ordercast.session.rights import ANYBODY, AccessRule, Denied, Granted, Identity, Rights, Shares
+from ordercast.session.rights import ANYBODY, AccessRule, Denied, Granted, ClientIdentity, Rights, Shares
 from ordercast.session.tls import TlsHalf, TlsRefused
 from ordercast.session.tls_channel import IDENTITY
 
@@ -67,11 +67,11 @@ class Door:
 
 
 class ClientGate:
-    """Of one connection."""
+    """The gate of one connection."""
 
     def __init__(self, door: Door, *, is_remote: bool) -> None:
         self.place: Hashable = ""  # where it comes from: a user of this machine, or a host
-        self.identity: Identity | None = None  # once it has greeted
+        self.identity: ClientIdentity | None = None  # once it has greeted
         self.budget: Budget[Any] | None = None
         self._door = door
         self._is_remote = is_remote
@@ -105,7 +105,7 @@ class ClientGate:
             f"{self.budget.size_max:,}; this one takes {debt:,}: read faster, or raise memory in [[rights]] for it"
         )
 
-    # What the session's desk asks (`session/desk.py`, Gate)
+    # What the session's desk asks (`session/desk.py`, SessionGate)
 
     @property
     def shares(self) -> Shares:
@@ -117,21 +117,21 @@ class ClientGate:
         self.budget = self._door.budget_of(granted)
         return granted
 
-    def _identified(self, token: bytes | None) -> Identity:
+    def _identified(self, token: bytes | None) -> ClientIdentity:
         if not self._is_remote:
             return user_identity(int(str(self.place)))
         if not self._is_secured:
             return ANYBODY
         name = self._transport.get_extra_info(IDENTITY)
         if name is not None:
-            return Identity("cert", str(name))
+            return ClientIdentity("cert", str(name))
         if token is None:
             raise Denied(_WANTED, "connect")
         certificates = self._door.certificates
         name = None if certificates is None else certificates.name_of_token(token)
         if name is None:
             raise Denied(_UNKNOWN_TOKEN, "connect")
-        return Identity("token", name)
+        return ClientIdentity("token", name)
 
     def on_denied(self, right: str, groups: Sequence[str], why: str) -> None:
         self._tell(Audited.DENIED, why, groups, right)
@@ -163,15 +163,15 @@ def _user(sock: socket.socket) -> int:
 
 
 @lru_cache(1024)
-def user_identity(user: int) -> Identity:
+def user_identity(user: int) -> ClientIdentity:
     """Who a user of this machine is. Users without an entry are called by their numbers."""
     is_owner = user in (0, os.geteuid())
     try:
         entry = pwd.getpwuid(user)
     except KeyError:
-        return Identity("user", str(user), is_owner=is_owner)
+        return ClientIdentity("user", str(user), is_owner=is_owner)
     groups = tuple(_group(number) for number in os.getgrouplist(entry.pw_name, entry.pw_gid))
-    return Identity("user", entry.pw_name, groups, is_owner)
+    return ClientIdentity("user", entry.pw_name, groups, is_owner)
 
 
 def _group(number: int) -> str:

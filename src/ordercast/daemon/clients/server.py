@@ -62,7 +62,7 @@ class ClientServer:
     def __init__(
         self, host: GroupHost, config: ClientsConfig, strangers_max: int | None = None, door: Door | None = None
     ) -> None:
-        """Without a door everybody who may connect may do everything."""
+        """Serve clients of a host. Everybody who may connect may do everything when there is no door."""
         self.door = door or Door()
         self._host = host
         self._config = config
