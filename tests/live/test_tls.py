@@ -60,16 +60,19 @@ async def test_clients_with_certificates_and_tokens_speak_with_everybody(tmp_pat
     certs = made(tmp_path / "certs")
     alice, billing = client_file(certs, "alice"), new_token(certs, "billing")
     async with serving(tmp_path, certs) as (server, address), ordercast.connect(f"unix://{tmp_path}/n1.sock") as here:
-        async with ordercast.connect(address, credentials=alice) as one:
-            async with ordercast.connect(address.replace("127.0.0.1", "localhost"), credentials=billing) as two:
-                await joined((here, one, two), "orders")
-                large = os.urandom(3 << 20)
-                await one.send("orders", large, confirm=True)
-                await two.send("orders", b"from a token", confirm=True)
-                for member in (here, one, two):
-                    found = await messages_until(member, b"from a token")
-                    assert [message.data for message in found] == [large, b"from a token"]
-                assert sorted(server.sessions_by_identity) == ["cert:alice", "token:billing", "user:" + _me()]
+        there = address.replace("127.0.0.1", "localhost")
+        async with (
+            ordercast.connect(address, credentials=alice) as one,
+            ordercast.connect(there, credentials=billing) as two,
+        ):
+            await joined((here, one, two), "orders")
+            large = os.urandom(3 << 20)
+            await one.send("orders", large, confirm=True)
+            await two.send("orders", b"from a token", confirm=True)
+            for member in (here, one, two):
+                found = await messages_until(member, b"from a token")
+                assert [message.data for message in found] == [large, b"from a token"]
+            assert sorted(server.sessions_by_identity) == ["cert:alice", "token:billing", "user:" + _me()]
         assert await asyncio.to_thread(_sent_blocking, address, alice)
 
 
@@ -92,7 +95,10 @@ async def test_whoever_cannot_be_known_gets_one_sentence_and_the_daemon_writes_o
     (tmp_path / "more").mkdir()
     cases = [
         (client_file(strange, "mallory"), "is not signed by the authority in these credentials"),
-        (_half_strange(client_file(strange, "eve"), certs), "refuses this client: the certificate .* another authority"),
+        (
+            _half_strange(client_file(strange, "eve"), certs),
+            "refuses this client: the certificate .* another authority",
+        ),
         (expired, "refuses this client: the certificate of this client has expired: renew it with `ordercast certs"),
         (certs / "n1.pem", "refuses this client: the certificate of this client is not a client's"),
         (_without_certificate(new_token(strange, "nobody"), certs), "refuses this client: it wants to know who"),
@@ -136,22 +142,21 @@ def _without_certificate(path: Path, certs: Path) -> Path:
 async def test_renewed_certificates_are_taken_without_a_restart_and_sessions_go_on(tmp_path: Path) -> None:
     certs = made(tmp_path / "certs")
     alice = client_file(certs, "alice")
-    async with serving(tmp_path, certs) as (server, address):
-        async with ordercast.connect(address, credentials=alice) as before:
-            await joined((before,), "orders")
-            assert not server.reload(())
-            renew(certs / "n1.pem", certs, days=30)
-            renew(alice, certs)
-            assert server.reload(())
-            async with ordercast.connect(address, credentials=alice) as after:
-                await after.send("orders", b"to who was here before", confirm=True)
-            assert (await messages_until(before, b"to who was here before"))[-1].data == b"to who was here before"
-            assert server.certificate_days in (29, 30)
-            (certs / "n1.pem").write_text("nothing")
-            with pytest.raises(UsageError, match="has no certificate"):
-                server.reload(())
-            async with ordercast.connect(address, credentials=alice):
-                pass
+    async with serving(tmp_path, certs) as (server, address), ordercast.connect(address, credentials=alice) as before:
+        await joined((before,), "orders")
+        assert not server.reload(())
+        renew(certs / "n1.pem", certs, days=30)
+        renew(alice, certs)
+        assert server.reload(())
+        async with ordercast.connect(address, credentials=alice) as after:
+            await after.send("orders", b"to who was here before", confirm=True)
+        assert (await messages_until(before, b"to who was here before"))[-1].data == b"to who was here before"
+        assert server.certificate_days in (29, 30)
+        (certs / "n1.pem").write_text("nothing")
+        with pytest.raises(UsageError, match="has no certificate"):
+            server.reload(())
+        async with ordercast.connect(address, credentials=alice):
+            pass
 
 
 @live

@@ -2,8 +2,8 @@
 
 The logger `ordercast.audit`. Each line has a sentence and fixed fields: `what`, `who`, `from`, `group`, `why`, `count`.
 Equal matters within a minute are one line, and a second one at the end of the minute that says how many there were. No
-payload, no key and no token is ever in it. Matters that differ are bounded, too: beyond `MATTERS_MAX` of them in a minute
-the rest are one.
+payload, no key and no token is ever in it. Matters that differ are bounded, too: beyond `MATTERS_MAX` of them in a
+minute the rest are one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Certificates of a cluster: an authority, one for each daemon and each client; tokens for those who have none.
 
 Everything is in one folder. `authority.pem` signs, and stays where certificates are made; whoever is called NAME has
-`NAME.pem`: the private key, the certificate and the authority's certificate, so that one file is all that somebody needs.
+`NAME.pem`: the private key, the certificate and the authority's certificate, so that one file is all that is needed.
 Files are 0600, are never written over by a new one, and are replaced at once, or not at all, by a renewed one. No error
 that this module raises has a secret in it.
 """

@@ -46,6 +46,7 @@ class Kind(IntEnum):
     HERE = 8
 
 
+_FORCE: Final = bytes((Kind.FORCE,))
 NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
 VOTER, FOUNDING, HAS_RANK, HAS_FORMED, HAS_LOADING, KEPT, BEHIND = 1, 2, 4, 8, 16, 32, 64  # of STATE
 
@@ -189,6 +190,10 @@ def encode_loaded(loaded: Loaded) -> bytes:
 def encode_united(united: United) -> bytes:
     head = bytes((Kind.UNITED,)) + _view_bytes(united.view) + LIFE.pack(united.life, united.stint)
     return head + U16.pack(len(united.numbers)) + b"".join(map(U32.pack, united.numbers))
+
+
+def is_force(payload: bytes) -> bool:
+    return payload[:1] == _FORCE
 
 
 def encode_force(force: Force) -> bytes:

@@ -122,7 +122,7 @@ class TlsChannel(asyncio.BufferedProtocol, asyncio.Transport):
         self._flush()
 
     def write_eof(self) -> None:
-        """Nothing more will be said, and nothing that comes is looked at: the other side closes once it has read all."""
+        """Nothing more will be said, and nothing that comes is looked at: the other side closes when it has read."""
         self._half.finish()
         self._flush()
         self._is_deaf = True

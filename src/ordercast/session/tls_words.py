@@ -21,7 +21,9 @@ class _Words(NamedTuple):
 
 _SHOWN = "show the certificate with `ordercast certs show FILE`"
 _NEW = "make one with `ordercast certs client FOLDER NAME`, and give it as credentials"
-_STRANGE = _Words("strange authority", f"the certificate of this client is signed by another authority: {_NEW}; {_SHOWN}")
+_STRANGE = _Words(
+    "strange authority", f"the certificate of this client is signed by another authority: {_NEW}; {_SHOWN}"
+)
 
 # What a daemon says of a client, as alerts, by what OpenSSL calls them.
 _ALERTS = {
@@ -88,7 +90,11 @@ def _wrong_daemon(error: ssl.SSLCertVerificationError, where: str) -> TlsRefused
     )
 
 
-_OF_CLIENTS = {EXPIRED: "expired certificate", NOT_YET_VALID: "certificate of the future", WRONG_PURPOSE: "not a client's"}
+_OF_CLIENTS = {
+    EXPIRED: "expired certificate",
+    NOT_YET_VALID: "certificate of the future",
+    WRONG_PURPOSE: "not a client's",
+}
 
 
 def refused_client(error: ssl.SSLError) -> TlsRefused:

@@ -30,8 +30,8 @@ from ordercast.session.batches import (
 )
 from ordercast.session.client_half import BYE, PING, PONG
 from ordercast.session.frames import (
-    Hello,
     DeniedSend,
+    Hello,
     Listing,
     Members,
     Refused,

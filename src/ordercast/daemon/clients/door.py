@@ -20,7 +20,7 @@ from ordercast.daemon.audit import Audit, Audited
 from ordercast.daemon.clients.certificates import Certificates
 from ordercast.session.budget import Budget
 from ordercast.session.frames import encode_closing
-from ordercast.session.rights import ANYBODY, AccessRule, Denied, Granted, ClientIdentity, Rights, Shares
+from ordercast.session.rights import ANYBODY, AccessRule, ClientIdentity, Denied, Granted, Rights, Shares
 from ordercast.session.tls import TlsHalf, TlsRefused
 from ordercast.session.tls_channel import IDENTITY
 
