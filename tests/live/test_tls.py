@@ -34,7 +34,7 @@ HOSTS = ("127.0.0.1", "localhost")
 
 def made(folder: Path) -> Path:
     """A folder with an authority and a certificate of the daemon."""
-    new_authority(folder, "tests")
+    new_authority(folder, "alice")  # as one of the clients
     issue(folder, "n1", CertificateKind.DAEMON, HOSTS)
     return folder
 

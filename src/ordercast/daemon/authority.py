@@ -67,9 +67,11 @@ class CertificateTold:
 def new_authority(folder: Path, name: str) -> CertificateTold:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = _named(name)
+    # Nobody else is called so: a certificate with the name of its authority would count as signed by itself.
+    subject = _named(f"authority {secrets.token_hex(4)} of {name}")
     certificate = (
         _begun(subject, subject, key.public_key(), AUTHORITY_DAYS)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs=True), critical=True)
         .sign(key, hashes.SHA256())
@@ -132,6 +134,7 @@ def _issued(
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=True)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
     if hosts:
         begun = begun.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)

@@ -16,7 +16,8 @@ from typing import Any
 from ordercast.model.errors import UsageError
 
 PIECE = 1 << 13  # bytes of the wire that are taken at a time: what OpenSSL keeps for a connection grows with it
-RECORD = 1 << 14  # bytes of frames in one record, at most
+RECORD_MAX = 1 << 14  # bytes of frames in one record of the other side
+RECORD = 1 << 13  # bytes of frames in one record, at most: likewise
 RECORD_KIND = 22  # with which a handshake begins
 
 
@@ -58,7 +59,7 @@ class TlsHalf:
                     break
                 self.is_over = count == 0  # as the other side has said
                 filled += count
-                if len(room) - filled < RECORD:
+                if len(room) - filled < RECORD_MAX:
                     yield filled
                     filled = 0
         if filled:
