@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ordercast.model.errors import UsageError
-from ordercast.session.pem import CERTIFICATE, TOKEN, TOKEN_SIZE, blocks_of, unwrapped
+from ordercast.session.pem import CERTIFICATE, TOKEN, TOKEN_SIZE, blocks_of, pem_bytes
 
 VARIABLE = "ORDERCAST_CREDENTIALS"
 CREDENTIALS_SIZE_MAX = 1 << 16
@@ -33,7 +33,7 @@ def read_credentials(path: Path) -> Credentials:
     """UsageError says what is wrong with the file. Nothing of what it says is repeated."""
     blocks = blocks_of(_text(path))
     certificates = [text for kind, text in blocks if kind == CERTIFICATE]
-    tokens = [unwrapped(text) for kind, text in blocks if kind == TOKEN]
+    tokens = [pem_bytes(text) for kind, text in blocks if kind == TOKEN]
     has_key = any(kind.endswith("PRIVATE KEY") for kind, _ in blocks)
     authorities = certificates[1:] if has_key else certificates
     if not authorities or (not has_key and not tokens) or any(len(token) != TOKEN_SIZE for token in tokens):

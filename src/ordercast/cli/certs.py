@@ -33,8 +33,8 @@ def new(folder: Path, name: str) -> int:
     return 0
 
 
-def server(folder: Path, name: str, hosts: list[str], days: int) -> int:
-    path, told = issue(folder, name, CertificateKind.DAEMON, hosts, days)
+def server(folder: Path, name: str, host: list[str] | None, days: int) -> int:
+    path, told = issue(folder, name, CertificateKind.DAEMON, host or (), days)
     _say(
         f"{path} is for the daemon {name} at {', '.join(told.hosts)}, until {told.ends.date()}: copy it to that host, "
         f'and write certificates = "FOLDER" in [clients]. For each client: ordercast certs client {folder} NAME'
@@ -60,8 +60,8 @@ def token(folder: Path, name: str) -> int:
     return 0
 
 
-def renew(file: Path, authority: Path, hosts: list[str], days: int) -> int:
-    told = renewed(file, authority, days, hosts)
+def renew(file: Path, authority: Path, host: list[str] | None, days: int) -> int:
+    told = renewed(file, authority, days, host or ())
     _say(f"{file} is valid until {told.ends.date()}; whoever has it open takes it within a minute")
     return 0
 

@@ -28,7 +28,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from ordercast.groups.names import checked_client, checked_daemon
 from ordercast.model.errors import UsageError
-from ordercast.session.pem import TOKEN, TOKEN_SIZE, token_hash, wrapped
+from ordercast.session.pem import TOKEN, TOKEN_SIZE, pem_text, token_hash
 
 AUTHORITY = "authority.pem"
 TOKENS = "tokens.toml"  # hashes of those that are accepted
@@ -111,7 +111,7 @@ def new_token(folder: Path, name: str) -> Path:
         raise UsageError(f"there is a token {name} already: take its line out of {folder / TOKENS}, or choose another")
     token = secrets.token_bytes(TOKEN_SIZE)
     path = folder / f"{name}{SUFFIX}"
-    _write_new(path, f"# Token {name}\n" + wrapped(TOKEN, token) + _text_of(certificate))
+    _write_new(path, f"# Token {name}\n" + pem_text(TOKEN, token) + _text_of(certificate))
     _replace(folder / TOKENS, tokens_text({**tokens, name: token_hash(token)}))
     return path
 

@@ -20,11 +20,11 @@ def blocks_of(text: str) -> list[tuple[str, str]]:
     return [(found[1], found[0]) for found in _BLOCK.finditer(text.replace("\r\n", "\n") + "\n")]
 
 
-def wrapped(kind: str, data: bytes) -> str:
+def pem_text(kind: str, data: bytes) -> str:
     return f"-----BEGIN {kind}-----\n{base64.b64encode(data).decode()}\n-----END {kind}-----\n"
 
 
-def unwrapped(block: str) -> bytes:
+def pem_bytes(block: str) -> bytes:
     try:
         return base64.b64decode("".join(block.splitlines()[1:-1]), validate=True)
     except binascii.Error:

@@ -18,7 +18,7 @@ from ordercast.model.errors import UsageError
 PIECE = 1 << 13  # bytes of the wire that are taken at a time: what OpenSSL keeps for a connection grows with it
 RECORD_MAX = 1 << 14  # bytes of frames in one record of the other side
 RECORD = 1 << 13  # bytes of frames in one record, at most: likewise
-RECORD_KIND = 22  # with which a handshake begins
+RECORD_KIND = 22  # of the records of a handshake: a client's first byte
 
 
 class TlsRefused(UsageError):
@@ -54,7 +54,7 @@ class TlsHalf:
                 continue
             while not self.is_over:
                 try:
-                    count = self._tls.read(len(room) - filled, room[filled:])
+                    count: Any = self._tls.read(len(room) - filled, room[filled:])  # a number, with a buffer
                 except ssl.SSLWantReadError:
                     break
                 self.is_over = count == 0  # as the other side has said

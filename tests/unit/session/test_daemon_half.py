@@ -16,13 +16,7 @@ from ordercast.session.daemon_half import (
     HEADS_SIZE_MAX,
     SEND_CREDIT,
     URGENT_SIZE_MAX,
-    Bye,
     DaemonHalf,
-    JoinGroups,
-    LeaveGroups,
-    ListGroups,
-    ListMembers,
-    Request,
 )
 from ordercast.session.frames import (
     Hello,
@@ -38,6 +32,7 @@ from ordercast.session.frames import (
 )
 from ordercast.session.pieces import FrameKind, frame, write_names
 from ordercast.session.quota import Quota
+from ordercast.session.requests import Bye, JoinGroups, LeaveGroups, ListGroups, ListMembers, Request
 
 from .vectors import VECTORS, kind_and_body
 

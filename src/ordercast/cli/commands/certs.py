@@ -40,7 +40,7 @@ def server(folder: Folder, name: Called, host: Hosts = None, days: Days = 365) -
     """Make a certificate for a daemon, called as in the cluster's file."""
     from ordercast.cli import certs as work
 
-    return work.server(folder, name, host or [], days)
+    return work.server(folder, name, host, days)
 
 
 @certs.command(example="ordercast certs client certs alice")
@@ -69,7 +69,7 @@ def renew(
     """Put another certificate in the place of one. Daemons take it within a minute, or at a reload."""
     from ordercast.cli import certs as work
 
-    return work.renew(file, authority, host or [], days)
+    return work.renew(file, authority, host, days)
 
 
 @certs.command(example="ordercast certs show certs/alpha.pem")
