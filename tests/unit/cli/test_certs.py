@@ -58,7 +58,10 @@ def test_five_commands_make_everything_that_daemon_and_clients_need(
         (("client", "{0}/a", "bob"), "{0}/a/bob.pem is there already"),
         (("client", "{0}/a", "../x"), "cannot be the name of a file here"),
         (("server", "{0}/a", "n1"), "under which names and addresses do clients reach n1?"),
-        (("server", "{0}/a", "n1", "--host", "h:47"), "'h:47' is no name or address of a host: write it without a port"),
+        (
+            ("server", "{0}/a", "n1", "--host", "h:47"),
+            "'h:47' is no name or address of a host: write it without a port",
+        ),
         (("show", "{0}/a/open.pem"), "can be read by others: run `chmod 600 {0}/a/open.pem`"),
         (("show", "{0}/a/tokens.toml"), "has no certificate"),
         (("renew", "{0}/a/authority.pem", "--authority", "{0}/a"), "is an authority: make another in a folder"),
