@@ -17,8 +17,9 @@ from ordercast.model.service import Service
 from ordercast.order.attached import Attached, RingChange, RingPackets
 from ordercast.order.clock import CLOCK_KEY, CLOCK_RESERVE, Clock, StoredClock
 from ordercast.order.lowest import LowestPlace
+from ordercast.order.membership.bounds import CLOCK_LEAP
 from ordercast.order.ring.two_queues import NATIVE_BLOCK, Freight
-from ordercast.wire.codec import encode
+from ordercast.wire.codec import NUMBER_MAX, encode
 from ordercast.wire.head import CLUSTER as CLUSTER_FIELD
 from ordercast.wire.head import cluster_id_from
 from ordercast.wire.header import DESCRIPTOR_SIZE, EXTENDED, FLAGS_AT, HEADER_SIZE, PART_SHIFT, SAFE, Heading, Part
@@ -146,6 +147,25 @@ def test_a_tick_that_is_handed_up_is_heard() -> None:
     solo.give_packets(solo.native(1, 500))
     solo.pass_safely(seq=Seq(1))
     assert solo.clock.tick == 500
+
+
+def test_a_tick_that_leaps_is_neither_handed_up_nor_heard() -> None:
+    solo = AttachedSolo().to_operational()
+    solo.give_packets(solo.native(1, 500), solo.native(2, NUMBER_MAX), solo.native(3, 501))
+    effects = solo.pass_safely(seq=Seq(3))
+    assert [seq for run in handed(effects) for seq in range(run.seq, run.last + 1)] == [1, 3]
+    assert solo.clock.tick == 501
+    assert [one.note.why for one in effects if isinstance(one, Record) and isinstance(one.note, PacketDropped)] == [
+        "a packet from a time that cannot be"
+    ]
+
+
+def test_a_tick_that_leaps_is_not_what_a_ring_is_born_at() -> None:
+    solo = _cut_off()
+    solo.give_packets(solo.native(2, NUMBER_MAX))
+    solo.agree()
+    solo.give(solo.first_commit((ONE, TWO), ConfigurationId(FIRST.seq + 1024, ONE)))
+    assert solo.commit_forwarded.timestamp <= 900 + CLOCK_LEAP
 
 
 def _stored(bound: int = 0) -> tuple[StoredClock, dict[str, bytes]]:

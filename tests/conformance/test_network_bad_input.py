@@ -84,6 +84,14 @@ def test_what_nobody_can_have_said_moves_nothing(sender: int, carried: Carried, 
     assert _state(bad) == _state(calm) and bad.log == calm.log
 
 
+def test_packets_whose_ticks_fall_are_dropped_when_the_order_is_past_them() -> None:
+    stage = _stage()
+    stage.receive("R", (60, 50, 70))
+    stage.tell_front("A", 80)
+    stage.step()
+    assert stage.network.known.place[0] == 70 and stage.network.known.refused == ["packets from the past of the order"]
+
+
 def test_a_link_that_began_at_no_merge_moves_nothing() -> None:
     """Whoever has had a merge says so before it carries anything over a link that began there."""
     stages = [_stage(), _stage()]

@@ -27,7 +27,23 @@ from ordercast.wire.header import PART_SHIFT, Part
 from ordercast.wire.messages import Announcement, CommitToken, Leave, Token
 from ordercast.wire.run import build_data
 
-from .solo import ONE, RING, SMALL, THREE, TRIO, TWO, Solo, alarms, data_of, delivered, occurred, packet_of, sent, seqs
+from .solo import (
+    ONE,
+    RING,
+    SMALL,
+    THREE,
+    TRIO,
+    TWO,
+    Solo,
+    alarms,
+    data_of,
+    delivered,
+    ignored,
+    occurred,
+    packet_of,
+    sent,
+    seqs,
+)
 
 LIFETIME = lifetime_of(SMALL)
 
@@ -206,6 +222,15 @@ def test_a_flag_that_nobody_takes_back_ends_the_recovery_and_not_the_cluster() -
 
 
 # Packets under numbers that nobody gave
+
+
+def test_a_token_that_speaks_of_more_packets_than_anybody_takes_is_ignored() -> None:
+    """What were numbered behind them nobody else would take, nor be given when the ring ends."""
+    solo = Solo().to_operational()
+    solo.submit("mine")
+    effects = solo.pass_token(seq=Seq(2 * SMALL.backlog_max + 1), aru=Seq(0))
+    assert ignored(effects) == ["its seq cannot be true"] and not data_of(effects)
+    assert seqs(solo.pass_token()) == [1]
 
 
 def test_a_packet_above_the_tokens_seq_is_foreign_and_ends_the_ring_before_anything_is_numbered() -> None:

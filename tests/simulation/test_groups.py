@@ -22,6 +22,10 @@ def test_a_frame_that_a_daemon_refuses_is_not_under_way() -> None:
     assert simulate(hostile_group_options(842), 842).is_valid
 
 
+def test_what_one_holds_above_a_seq_that_leapt_all_can_keep() -> None:
+    assert simulate(hostile_group_options(1279), 1279).is_valid
+
+
 def test_snapshots_may_come_in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ordercast.groups.snapshot.PIECE_SIZE_MAX", 40)
     for seed in range(4):

@@ -117,6 +117,8 @@ class Outbox:
 
     def take(self, limit: int) -> list[Load]:
         """Up to `limit` packets. What is taken is gone, except that a large message stays until its last part."""
+        if limit > 0 and len(self._queue) == 1 and not self._large and (lone := self._only()) is not None:
+            return [lone]
         loads: list[Load] = []
         while limit > 0 and (self._queue or self._large):
             if self._large and (self._turn_of_large or not self._queue):
@@ -131,6 +133,22 @@ class Outbox:
             loads.append(load)
             limit -= len(load[4]) // len(load[1])
         return loads
+
+    def _only(self) -> Load | None:
+        """Return the one packet that holds all there is, as after a pause; None when there is more. It is the packet
+        that `_next_small` would bring."""
+        lot = self._queue[0]
+        length, block = lot.length, lot.block
+        payloads = lot.payloads[lot.at :] if lot.at else lot.payloads
+        count = len(payloads)
+        fits = count * (length + DESCRIPTOR_SIZE) <= self._body_max and count <= self._each_max
+        if not fits or length + len(block[1:]) > self._lone_max:
+            return None
+        self._queue.clear()
+        self._turn_of_large = True
+        self.size -= count * (length + OVERHEAD)
+        flags = SAFE if lot.service == _SAFE_SERVICE else 0
+        return flags, (lot.sender,) * count, (length,) * count, (lot.service,) * count, payloads, (), block
 
     def start_over(self) -> int:
         """The configuration ended: messages whose last part was not numbered start over. Return how many."""
@@ -221,4 +239,8 @@ class Outbox:
 
 
 def cost(lots: Iterable[Lot]) -> int:
-    return sum((lot.length + OVERHEAD) * lot.left for lot in lots)
+    """Return how much room these messages take."""
+    size = 0
+    for lot in lots:
+        size += (lot.length + OVERHEAD) * (len(lot.payloads) - lot.at)
+    return size

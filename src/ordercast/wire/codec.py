@@ -14,7 +14,7 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq, TokenSeq
 from ordercast.model.roster import Claim
-from ordercast.wire.head import HEAD_SIZE, LAYER_KIND, kind_of, transmitter_of, with_head
+from ordercast.wire.head import HEAD, HEAD_SIZE, LAYER_KIND, OPENING, kind_of, transmitter_of, with_head
 from ordercast.wire.header import MessageKind
 from ordercast.wire.messages import (
     EXTENSION_SIZE_MAX,
@@ -48,10 +48,13 @@ ANNOUNCEMENT = struct.Struct(">HH")  # members, heard
 CLAIM = struct.Struct(">IQ")  # version and digest of the roster, in Joins and announcements; then the engine's settings
 assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (77, 10, 21, 41, 34, 4)
 
-TOKEN_SIZE = HEAD_SIZE + CONTROL.size + TOKEN.size  # of a token without requests
+TOKEN_WHOLE = struct.Struct(HEAD.format + CONTROL.format[1:] + TOKEN.format[1:])  # read and built at every hop
+TOKEN_SIZE = TOKEN_WHOLE.size  # of a token without requests
+assert HEAD_SIZE + CONTROL.size + TOKEN.size == TOKEN_SIZE
 NUMBER_MAX = (1 << 62) - 1  # no counter gets there; one that does is damaged, and must not overflow further on
 FILLED = 1
 RECEIVED = 2
+TOKEN_KIND = int(MessageKind.TOKEN)
 _KINDS = {int(kind): kind for kind in MessageKind}
 _REASONS = {int(reason): reason for reason in ChangeReason}
 
@@ -100,7 +103,14 @@ def _runs(requests: tuple[Seq, ...]) -> list[tuple[int, int]]:
 
 def encode_token(cluster: bytes, token: Token) -> bytes:
     runs = _runs(token.requests) if token.requests else ()
-    fixed = TOKEN.pack(
+    requests = b"".join([RUN.pack(first, more) for first, more in runs]) if runs else b""
+    fixed = TOKEN_WHOLE.pack(
+        OPENING,
+        TOKEN_SIZE + len(requests) + len(token.extension),
+        cluster,
+        token.sender,
+        TOKEN_KIND,
+        *token.ring,
         token.token_seq,
         token.seq,
         token.round,
@@ -116,9 +126,63 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
         len(runs),
         len(token.extension),
     )
-    requests = b"".join([RUN.pack(first, more) for first, more in runs]) if runs else b""
-    body = fixed + requests + token.extension
-    return _frame(cluster, MessageKind.TOKEN, token, body)
+    return fixed + requests + token.extension
+
+
+def plain_token(data: bytes, cluster: bytes) -> Token | None:
+    """Return a sound token of this cluster without requests and extension, as nearly all are; None for everything
+    else, which is left to `decode`."""
+    if len(data) != TOKEN_SIZE:
+        return None
+    (
+        opening,
+        length,
+        its_cluster,
+        sender,
+        kind,
+        ring_seq,
+        representative,
+        token_seq,
+        seq,
+        token_round,
+        timestamp,
+        aru,
+        aru_id,
+        retransmitted,
+        budget,
+        waiting,
+        behind,
+        again,
+        wanted,
+        late,
+        exchanging,
+        runs,
+        extension_size,
+    ) = TOKEN_WHOLE.unpack(data)
+    if kind != TOKEN_KIND or opening != OPENING or its_cluster != cluster or length != TOKEN_SIZE or not sender:
+        return None
+    if runs or extension_size or aru > seq or exchanging > 1:
+        return None
+    if max(ring_seq, token_seq, seq, token_round, timestamp) > NUMBER_MAX:
+        return None
+    return Token(
+        ConfigurationId(ring_seq, representative),
+        sender,
+        token_seq,
+        token_round,
+        seq,
+        aru,
+        aru_id,
+        (),
+        retransmitted,
+        budget,
+        waiting,
+        behind,
+        bool(exchanging),
+        timestamp,
+        b"",
+        (again, wanted, late),
+    )
 
 
 def _decode_token(ring: ConfigurationId, sender: ProcessId, body: ByteReader) -> Token:

@@ -88,7 +88,7 @@ class RawRun(NamedTuple):
 
 
 class PacketRun:
-    __slots__ = ("at", "count", "data", "is_safe", "originator", "parcel", "parts", "seq", "size")
+    __slots__ = ("at", "count", "data", "is_safe", "last", "originator", "parcel", "parts", "seq", "size")
 
     def __init__(
         self,
@@ -108,15 +108,17 @@ class PacketRun:
         self.seq = seq  # of the first packet
         self.originator = originator  # of a recovered packet: as the new ring has it
         self.count = count  # of packets
+        self.last = Seq(seq + count - 1)  # of the last packet
         self.is_safe = is_safe  # safe delivery is asked for
         self.parts = parts  # which part of a message each packet has; nothing: whole messages
         # The messages; None once delivered, and of a recovered packet, which is not delivered. Of packets with a block
         # in a row, or of a part, they stay in the bytes until an enclosing engine wants them.
         self.parcel = parcel
 
-    @property
-    def last(self) -> Seq:
-        return Seq(self.seq + self.count - 1)
+    def grow(self, count: int) -> None:
+        """Take the packets behind the first into the run, so that it has so many."""
+        self.count = count
+        self.last = Seq(self.seq + count - 1)
 
     @property
     def part(self) -> int:
@@ -299,7 +301,8 @@ def _extend(run: PacketRun, alike: int) -> None:
     fields = _shape(each, lengths.pop(), alike - 1).unpack_from(run.data, run.at + run.size)
     begin, stride = run.at + HEADER_SIZE, 3 + each
     descriptors = run.data[begin : begin + DESCRIPTOR_SIZE * each]
-    count = run.count = 1 + _alike(run, fields, stride, [descriptors], alike)
+    count = 1 + _alike(run, fields, stride, [descriptors], alike)
+    run.grow(count)
     gathered = [*payloads, *fields[stride - 1 : (count - 1) * stride : stride]] if each == 1 else [*payloads]
     if each > 1:
         found = list(fields[: (count - 1) * stride])
@@ -318,7 +321,8 @@ def _extend_bare(run: PacketRun, alike: int, head: int) -> None:
     if head > SHORT_BLOCK:
         behind = [data[at + STAMPS_AT : begin - BLOCK_NUMBER.size], data[begin:end]]
     fields = _bare_shape(each, run.size, alike - 1, head).unpack_from(data, at + run.size)
-    run.count, run.parcel = 1 + _alike(run, fields, 2 + len(behind), behind, alike), None
+    run.grow(1 + _alike(run, fields, 2 + len(behind), behind, alike))
+    run.parcel = None
 
 
 def _alike(run: PacketRun, fields: tuple[object, ...], stride: int, behind: list[bytes], alike: int) -> int:
@@ -373,7 +377,7 @@ def _extend_parts(run: PacketRun, alike: int, head: int) -> None:
         _matching(later[at + 2 :: stride], (service,) * more),
         _matching(tuple(map(sound.__getitem__, zip(kinds, lengths, strict=True))), (True,) * more),
     )
-    run.count = count
+    run.grow(count)
     run.parts = [*run.parts, *(kind >> PART_SHIFT for kind in kinds[: count - 1])]
     if head:
         return

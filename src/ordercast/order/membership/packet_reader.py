@@ -24,9 +24,9 @@ from ordercast.order.membership.step import Step
 from ordercast.order.membership.suspicion import Suspicion
 from ordercast.order.membership.timers import Timer
 from ordercast.order.ring.config import RingConfig
-from ordercast.wire.codec import decode
+from ordercast.wire.codec import decode, plain_token
 from ordercast.wire.head import KIND_AT, MAGIC, OtherVersion, cluster_id_from, kind_of, transmitter_of
-from ordercast.wire.header import ARRIVAL, RING, ROUND, MessageKind, is_same
+from ordercast.wire.header import ARRIVAL, FLAGS_AT, RING, ROUND, MessageKind, is_same
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, RosterCopy, Token, Wake, WireMessage
 from ordercast.wire.run import PacketRun, parse_data, parse_run
 
@@ -46,7 +46,7 @@ class PacketReader:
             {cluster_id_from(name, attached.engine, other): other for other in attached.others} if attached else {}
         )
         self._suspicion = Suspicion(engines, domains)
-        self._reach = 2 * config.backlog_max  # packets above the last token's seq that may come before the next
+        self._reach = config.ahead_max
         self._lane = Lane.DATA
 
     def first_lane(self, attachment: Attachment = MAIN) -> Lane:
@@ -66,7 +66,7 @@ class PacketReader:
         ring = self._state.accepting(step.facts)
         start, end = 0, len(data)
         while start < end:
-            if ring is not None:
+            if ring is not None and data[start + KIND_AT : start + FLAGS_AT] == ring.heading.ring:
                 store = ring.store
                 if store.aru == store.high < ring.memory.forwarded_seq + self._reach:
                     run = parse_run(data, start, size, ring.heading, Seq(store.aru + 1))
@@ -147,6 +147,8 @@ class PacketReader:
                 self._foreign(data, step)
             elif kind == ROSTER_KIND and not facts.rosters.may_read(len(data), step.now):
                 step.note(PacketDropped("node lists come faster than they are read"))
+            elif (token := plain_token(data, facts.cluster)) is not None:
+                self._on_token(token, step)
             else:
                 self._dispatch(decode(data, facts.cluster), step)
         except WireError as error:
@@ -186,9 +188,17 @@ class PacketReader:
         step.ignored(token, "it comes from a time that cannot be")
         return True
 
+    def _on_token(self, token: Token, step: Step) -> None:
+        if not (step.facts.rosters.is_stranger(token.sender, step) or self._is_ahead(token, step)):
+            self._lane = Lane.DATA
+            self._state = self._state.on_token(token, step)
+
     def _dispatch(self, message: WireMessage, step: Step) -> None:
+        if isinstance(message, Token):
+            self._on_token(message, step)
+            return
         facts, state = step.facts, self._state
-        if message.sender == facts.me and not isinstance(message, Token | CommitToken):
+        if message.sender == facts.me and not isinstance(message, CommitToken):
             self._suspicion.heard_my_name(message, step, is_gone=state.name == moves.GONE)
             return
         is_stranger = facts.rosters.is_stranger(message.sender, step)
@@ -197,11 +207,7 @@ class PacketReader:
             return
         if is_stranger:
             return
-        if isinstance(message, Token | CommitToken) and self._is_ahead(message, step):
-            return
-        if isinstance(message, Token):
-            self._lane = Lane.DATA
-            self._state = state.on_token(message, step)
+        if isinstance(message, CommitToken) and self._is_ahead(message, step):
             return
         if not facts.horizon.believes(message, facts.ring_seq, step.now):
             self._suspicion.disbelieve(message, step)

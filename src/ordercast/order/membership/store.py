@@ -13,18 +13,14 @@ from ordercast.wire.run import PacketRun
 
 
 class Store:
-    __slots__ = ("aru", "base", "base_originator", "slots")
+    __slots__ = ("aru", "base", "base_originator", "high", "slots")
 
     def __init__(self) -> None:
         self.base: Seq = NO_SEQ  # everything up to here was discarded
         self.base_originator: ProcessId = NOBODY  # who sent the packet there, if no other is held
         self.aru: Seq = NO_SEQ  # everything up to here was received (`my_aru`)
+        self.high: Seq = NO_SEQ  # the highest seq received
         self.slots: list[PacketRun | None] = []
-
-    @property
-    def high(self) -> Seq:
-        """The highest seq received."""
-        return Seq(self.base + len(self.slots))
 
     @property
     def high_originator(self) -> ProcessId:
@@ -39,11 +35,10 @@ class Store:
         """Keep one packet of a run; False when it is here already or was here once."""
         slots = self.slots
         index = seq - self.base - 1
-        if index == len(slots):
-            slots.append(run)
-        elif index > len(slots):
+        if index >= len(slots):
             slots.extend([None] * (index - len(slots)))
             slots.append(run)
+            self.high = seq
         elif index < 0 or slots[index] is not None:
             return False
         else:
@@ -57,9 +52,9 @@ class Store:
 
     def extend(self, run: PacketRun) -> None:
         """Keep packets that follow the highest seq held, when there is no hole before it."""
-        assert self.aru == self.base + len(self.slots) == run.seq - 1, "a run continues a store without holes"
+        assert self.aru == self.high == run.seq - 1, "a run continues a store without holes"
         self.slots += [run] * run.count
-        self.aru = Seq(self.aru + run.count)
+        self.aru = self.high = Seq(self.aru + run.count)
 
     def has(self, seq: Seq) -> bool:
         """Held, or held once and discarded since."""
@@ -105,9 +100,11 @@ class Store:
         del slots[max(0, through - self.base) :]
         while slots and slots[-1] is None:  # holes below what lay above
             slots.pop()
+        self.high = Seq(self.base + len(slots))
         self.aru = min(self.aru, self.high)
 
     def check_invariants(self) -> None:
-        assert self.base <= self.aru <= self.base + len(self.slots), "aru lies within the store"
+        assert self.high == self.base + len(self.slots), "the highest seq is that of the last slot"
+        assert self.base <= self.aru <= self.high, "aru lies within the store"
         assert not self.slots or self.slots[-1] is not None, "a store ends with a packet"
         assert self.aru == self.high or self.slots[self.aru - self.base] is None, "the packet after aru is missing"

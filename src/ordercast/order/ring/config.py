@@ -100,6 +100,11 @@ class RingConfig:
         if problems:
             raise UsageError("; ".join(problems))
 
+    @property
+    def ahead_max(self) -> int:
+        """Packets above the last token's seq that may come before the next token, and that it may speak of."""
+        return 2 * self.backlog_max
+
     def _ranges(self) -> list[str]:
         names = [field.name for field in fields(self) if field.name not in ("cluster", "accelerated")]
         problems = [f"{name} must be at least 1" for name in names if getattr(self, name) < 1]

@@ -30,7 +30,9 @@ class Delivery:
     view: ConfigurationId  # the configuration we deliver in
     delivered: Seq = NO_SEQ  # the cursor: everything up to here was delivered, or was not for us (`my_high_delivered`)
     large: LargeMessages = field(default_factory=LargeMessages)
-    reach: int = field(kw_only=True)  # packets above the aru that may be kept
+    # Packets above the last token's seq that companions may hold. What one of them holds all must be able to keep:
+    # they promise to deliver what was exchanged, all of it.
+    reach: int = field(kw_only=True)
     is_stamped: bool = False  # an enclosing engine wants the Lamport timestamps of packets
 
     @property
@@ -48,7 +50,7 @@ class Delivery:
 
     def keep(self, seq: Seq, packet: bytes) -> bool:
         store = self.ring.store
-        if seq > store.aru + self.reach or store.has(seq):
+        if seq > self.ring.memory.forwarded_seq + self.reach or store.has(seq):
             return False
         heading = self.ring.heading
         return store.add(seq, parse_packet(unwrapped(packet, heading), heading))
@@ -67,7 +69,7 @@ class Delivery:
         while at < aru:
             run = slots[at - base]
             assert run is not None
-            last = run.seq + run.count - 1
+            last = run.last
             end = last if last <= aru else aru
             if run.is_safe and end > safe:
                 end = safe

@@ -9,10 +9,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.effects import Effect
+from ordercast.model.effects import Effect, Record
 from ordercast.model.ids import ProcessId, Seq
+from ordercast.model.notes import PacketDropped
 from ordercast.order.attached import RingChange, RingPackets
 from ordercast.order.clock import Clock
+from ordercast.order.membership.bounds import CLOCK_LEAP
 from ordercast.order.membership.configurations import regular_configuration, transitional_configuration
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
@@ -41,7 +43,7 @@ class HandingUp(Delivery):
             last = run.seq + run.count - 1
             end = last if last <= through else through
             if not run.data[run.at + FLAGS_AT] & RECOVERED:
-                runs.append(run if end - at == run.count else run.piece(at + 1, end))
+                runs += self._credible(run if end - at == run.count else run.piece(at + 1, end), effects)
             at = Seq(end)
         self.delivered = at
         if runs:
@@ -52,7 +54,18 @@ class HandingUp(Delivery):
         self.deliver(plan.high_delivered, effects)
         transitional = transitional_configuration(self.ring.id, self.delivered, plan, ring, reason)
         regular = regular_configuration(ring, transitional.id, plan.transitional, reason)
-        effects.append(RingChange(regular, self._residual(plan.obligation), ring.birth))
+        owed = [one for run in self._residual(plan.obligation) for one in self._credible(run, effects)]
+        effects.append(RingChange(regular, owed, ring.birth))
+
+    def _credible(self, run: PacketRun, effects: list[Effect]) -> list[PacketRun]:
+        """Return the packets whose ticks do not leap. Ticks make the order here, and are stored: one that was forged
+        and believed would never heal."""
+        highest, stamps = self.clock.tick + CLOCK_LEAP, run.timestamps(run.seq, run.last)
+        if max(stamps) <= highest:
+            return [run]
+        sound = [seq for seq, stamp in enumerate(stamps, run.seq) if stamp <= highest]
+        effects += [Record(PacketDropped("a packet from a time that cannot be"))] * (run.count - len(sound))
+        return [run.piece(seq, seq) for seq in sound]
 
     def _residual(self, obligation: Collection[ProcessId]) -> list[PacketRun]:
         """Return what is owed, packet by packet."""

@@ -168,7 +168,9 @@ def parts_of(
     config: RingConfig, *, settles: bool = False, is_stamped: bool = False, attached: Attached | None = None
 ) -> Parts:
     """What the ring adds to its membership."""
-    reach = 2 * config.backlog_max
+    # A token may speak of `ahead_max` packets more than the last, and as many may follow it; who has not seen it may be
+    # two visits behind those who have.
+    reach = 3 * config.ahead_max
 
     def past_of(ring: Ring, through: Seq) -> Delivery:
         return Delivery(ring, ring.id, through, reach=reach, is_stamped=is_stamped)

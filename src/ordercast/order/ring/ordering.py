@@ -61,37 +61,39 @@ def visit(
         counted = renewed(token.counted, NOTHING, mine)
     if behind and not is_attached:
         budget = 0
-    share = fair_share(budget, wanted, waiting)
-    allowed = allowance(config.window, config.visit_max, share, token.seq, memory.received_seq, retransmitted)
-    fresh = source(Seq(token.seq + 1), token_round, token.timestamp, allowed)
     seq = token.seq
-    for run in fresh:
-        _keep(ring, run)
-        seq = run.last
+    fresh: list[PacketRun] = []
+    if wanted:
+        share = fair_share(budget, wanted, waiting)
+        allowed = allowance(config.window, config.visit_max, share, seq, memory.received_seq, retransmitted)
+        fresh = source(Seq(seq + 1), token_round, token.timestamp, allowed)
+        for run in fresh:
+            _keep(ring, run)
+            seq = run.last
     sent = seq - token.seq
 
     aru, aru_id = updated_aru(token, store.aru, seq, ring.me)
     if is_aru_forged(ring, token):
         aru, aru_id = min(token.aru, memory.forwarded_aru), ring.me
     overdue = store.missing(memory.received_seq, config.requests_max) if store.aru < memory.received_seq else []
-    requests = _requests(unanswered, overdue, config.requests_max)
+    requests = _requests(unanswered, overdue, config.requests_max) if unanswered or overdue else ()
     forwarded = Token(
-        ring=token.ring,
-        sender=ring.me,
-        token_seq=TokenSeq(token.token_seq + 1),
-        round=token_round,
-        seq=seq,
-        aru=aru,
-        aru_id=aru_id,
-        requests=requests,
-        retransmitted=retransmitted,
-        budget=budget,
-        waiting=waiting,
-        behind=behind,
-        exchanging=token.exchanging,
-        timestamp=token.timestamp + (min(sent, 1) if is_attached else sent),
-        extension=token.extension,
-        counted=counted,
+        token.ring,
+        ring.me,
+        TokenSeq(token.token_seq + 1),
+        token_round,
+        seq,
+        aru,
+        aru_id,
+        requests,
+        retransmitted,
+        budget,
+        waiting,
+        behind,
+        token.exchanging,
+        token.timestamp + (1 if is_attached and sent else sent),
+        token.extension,
+        counted,
     )
     quiet = seq == memory.received_seq == aru and not answers and not requests
     memory.quiet = memory.quiet + 1 if quiet else 0
@@ -108,7 +110,7 @@ def visit(
     memory.behind = behind
     memory.aru_id = aru_id
 
-    bursts = [*answers, *(run.burst() for run in fresh)]
+    bursts = [*answers, *[run.burst() for run in fresh]] if fresh else answers
     before = bursts
     after: list[Burst] = []
     if config.accelerated:

@@ -11,7 +11,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ordercast.model.effects import Effect, Record
 from ordercast.model.ids import ProcessId
+from ordercast.model.notes import PacketDropped
 from ordercast.order.sites.sessions import Sessions
 from ordercast.order.sites.stream import UnitStream
 from ordercast.order.sites.units import AnyUnit, BodyKind, DeliveryClass, Unit, UnitRun
@@ -41,6 +43,7 @@ class WideOrder:
         self.commits: frozenset[ProcessId] = frozenset((me,))  # those whose whole store is held here
         self.out: list[PassedUnit] = []  # what goes up; whoever takes it empties it
         self.own_size = 0  # bytes of own units that not everybody is known to have
+        self._unfinished = 0  # messages whose end came without all of their parts, since somebody asked
         self.is_held = False  # nothing is delivered any more, until the view ends
         self._sessions = Sessions()
         self._large: dict[LargeKey, dict[int, bytes]] = {}
@@ -178,7 +181,10 @@ class WideOrder:
         if isinstance(unit, Unit) and unit.body.parts > 1:
             if unit.body.part < unit.body.parts - 1:
                 return
-            parts = self._large.pop(_key(unit))
+            parts = self._large.pop(_key(unit), {})
+            if parts.keys() != set(range(unit.body.parts)):
+                self._unfinished += 1
+                return
             payloads = (b"".join(parts[index] for index in range(unit.body.parts)),)
         if isinstance(unit, UnitRun) or unit.body.kind is BodyKind.WHOLE:
             self.out.append(PassedUnit(unit, payloads, is_early))
@@ -187,6 +193,11 @@ class WideOrder:
                 self._early(freed)
 
     # Large messages
+
+    def told_unfinished(self) -> list[Effect]:
+        """Tell of large messages that were dropped. Nobody sends the last part without the others: it was forged."""
+        count, self._unfinished = self._unfinished, 0
+        return [Record(PacketDropped("the last part of a message without the others"))] * count
 
     def _keep_part(self, unit: Unit) -> None:
         key, body = _key(unit), unit.body

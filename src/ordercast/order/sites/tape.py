@@ -363,6 +363,7 @@ class Tape:
     def _pass_up(self) -> None:
         self.order.walk()
         self._passage.deliver(self.order)
+        self.effects += self.order.told_unfinished()
 
     def _install(self, attempt: WideAttempt) -> None:
         """Everybody is ready: end the old view and begin the new one, at this entry of the tape."""
@@ -370,6 +371,7 @@ class Tape:
         assert plan is not None
         self._occurred(Occurrence.SITES_ORPHANED, int(plan.is_orphan))
         beyond, dropped = self._passage.end(self.order, plan, reason)
+        self.effects += self.order.told_unfinished()
         self._occurred(Occurrence.SITES_BEYOND_LINE, beyond)
         self._occurred(Occurrence.SITES_DROPPED, dropped)
         self._order, self._interests, self.attempt = WideOrder(plan.view, self.me), InterestTable(plan.view), None

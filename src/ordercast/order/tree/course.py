@@ -154,10 +154,11 @@ class Course:
             forest = self.forest_ahead.after(opening.closing, born)
             if alone := next((name for name in directory.groups if not forest.has_group(name)), None):
                 raise NoGraph(f"group {alone!r} is in no tree")
+            if opening.digest != directory.digest:
+                raise NoGraph("it is for others than those who want something")
         except NoGraph as error:
             yield Alarm(AlarmKind.IMPLAUSIBLE, f"{process_text(originator)} orders a forest that is none: {error}")
             return
-        assert opening.digest == directory.digest, "all have the same directory"
         items = []
         while self.unopened and self.unopened[0].place <= opening.through:
             items.append(self.unopened.popleft())

@@ -50,8 +50,7 @@ def plan_of(reports: Mapping[ProcessId, Report], receivers: Receivers) -> TreePl
             for one, report in reports.items()
             if one in owed and one not in having and lacks(report, counts[one], mark)
         ]
-        if lacking:
-            assert having, "somebody has what was not settled for all"
+        if lacking and having:  # what was settled all have, unless a report is forged
             sender = senders[identity] = min(having)
             forwarded += sender not in owed and sender != mark.originator
             by_source += having == {mark.originator}
@@ -66,9 +65,8 @@ def _held(
     holders: dict[CargoIdentity, set[ProcessId]] = {}
     for process in sorted(reports):
         for mark in reports[process].held:
-            known = marks.setdefault(mark.identity, mark)
-            assert known == mark, "a message has one place in a birth"
-            holders.setdefault(mark.identity, set()).add(process)
+            if marks.setdefault(mark.identity, mark) == mark:  # a message has one place in a birth, unless it is forged
+                holders.setdefault(mark.identity, set()).add(process)
         for mark in reports[process].settled:
             marks.setdefault(mark.identity, mark)
             holders.setdefault(mark.identity, set())

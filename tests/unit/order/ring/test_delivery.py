@@ -301,8 +301,15 @@ def test_a_packet_that_the_exchange_brings_is_kept_once() -> None:
 
 def test_a_packet_that_lies_too_far_ahead_is_of_no_use() -> None:
     delivery = _delivery(_agreed(1))
-    assert not delivery.keep(Seq(66), _exchanged(66))
-    assert delivery.keep(Seq(65), _exchanged(65))
+    assert not delivery.keep(Seq(65), _exchanged(65))
+    assert delivery.keep(Seq(64), _exchanged(64))
+
+
+def test_how_far_ahead_is_measured_from_the_last_token() -> None:
+    """A forged token's seq had leapt: packets above it are held by some, and all companions must be able to."""
+    delivery = _delivery(_agreed(1))
+    delivery.ring.memory.forwarded_seq = Seq(1000)
+    assert delivery.keep(Seq(1003), _exchanged(1003))
 
 
 # Stamps, for an engine that encloses the ring

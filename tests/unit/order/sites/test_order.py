@@ -146,3 +146,14 @@ def test_companions_are_those_with_the_same_view() -> None:
     other = state(C, (9,), ((8,),), view=ConfigurationId(4, C))
     states = {A: state(A, (60, 51, 40), ((), (), ())), C: other}
     assert plan_of(proposal, states, A).companions == (A,) and not plan_of(proposal, states, C).lacking
+
+
+def test_the_last_part_of_a_message_without_the_others_is_dropped_and_told() -> None:
+    order = WideOrder(VIEW, A)
+    body = UnitBody((SessionRun(0, 1, 1, Service.AGREED),), (b"the end",), part=2, parts=3)
+    order.take(Unit(1, 50, 0, B, body))
+    order.take(unit(1, 60, 50, 2))
+    order.promise(2, 0, 90, 0)
+    order.tape_at(1, 90)
+    assert passed(order) == ["1.2"]
+    assert len(order.told_unfinished()) == 1 and not order.told_unfinished()

@@ -56,6 +56,14 @@ def test_an_opening_that_makes_no_forest_is_refused_with_an_alarm(me: ProcessId,
     assert rehearsal.course.opened == 1
 
 
+def test_an_opening_for_another_directory_is_refused_with_an_alarm() -> None:
+    rehearsal = Rehearsal(A, WANTED)
+    effects = rehearsal.say(rehearsal.opening(TREE, ALONE)._replace(digest=bytes(8)), A)
+    assert [type(effect) for effect in effects] == [Alarm] and not rehearsal.course.ordered
+    rehearsal.say(rehearsal.opening(TREE, ALONE), A)
+    assert rehearsal.course.opened == 1
+
+
 def test_an_opening_that_closes_what_is_not_there_is_refused() -> None:
     rehearsal = Rehearsal(A, WANTED)
     effects = rehearsal.say(rehearsal.opening(TREE, ALONE, closing=[(3, B)]), A)

@@ -47,7 +47,8 @@ class Commit(Changing):
         mine = _my_entry(facts)
         entries = tuple(mine if member.process == facts.me else member for member in token.members)
         facts.ring_seq = token.ring.seq
-        facts.clock.hear(facts.past.tick if facts.parts.attached else 0)
+        held = facts.past.tick if facts.parts.attached else 0
+        facts.clock.hear(believed_clock(facts.clock.tick, held, is_new=False))
         take_clock(facts, token)
         forwarded = replace(
             token,

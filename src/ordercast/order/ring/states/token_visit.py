@@ -19,15 +19,13 @@ from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.ordering import add_to_visit, held_back_by, visit
 from ordercast.wire.messages import Token
 
-SEQ_JUMP_MAX = 1 << 20  # no rotation has so many packets; a store must not be made for them
-
 
 def accepted(ring: Ring, token: Token, step: Step) -> bool:
     """The token of this ring, and not a copy of one that was here already."""
     if token.ring != ring.id:
         step.ignored(token, "another ring's token")
         return False
-    if token.seq > ring.memory.forwarded_seq + SEQ_JUMP_MAX:
+    if token.seq > ring.memory.forwarded_seq + step.facts.config.ahead_max:
         step.ignored(token, "its seq cannot be true")
         return False
     if token.token_seq != ring.expected_token_seq() or token.seq < ring.memory.forwarded_seq:
