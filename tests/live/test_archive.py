@@ -278,7 +278,8 @@ async def test_a_hostile_archiver_makes_nobody_write_outside_the_folder(tmp_path
         asked.set()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    address = DonorAddress(*server.sockets[0].getsockname(), bytes(32))
+    host, port = server.sockets[0].getsockname()
+    address = DonorAddress(host, port, bytes(32))
     async with server, cluster(tmp_path, "n1") as at, connect(at["n1"], name="mallory") as mallory:
         await mallory.meet("$archive/orders")  # as if she were an archiver
         async with (

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
+import pwd
+import socket
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +17,8 @@ import ordercast
 from ordercast import ConnectionLost, Left, UsageError
 from ordercast.daemon.config.file import ConfigError, read_cluster
 from ordercast.replicated import Counter, Majority, Replica
+from ordercast.session.frames import Hello, SlowPolicy, encode_document, encode_hello, encode_names
+from ordercast.session.pieces import FrameKind
 from ordercast.session.rights import AccessRule
 from tests.live.stage import joined, live, messages_until, until
 from tests.live.test_tls import client_file, made, serving
@@ -98,6 +104,45 @@ async def test_replicas_and_force_need_rights_of_their_own(tmp_path: Path) -> No
             await holder.force()
             assert await accounts.add(1) == 1
         assert server.host.counters.clients.denials["force"] == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user connects, which root alone can arrange")
+@live
+async def test_the_kernel_says_who_is_at_the_unix_socket_and_only_the_owner_changes_the_cluster(tmp_path: Path) -> None:
+    rule = AccessRule(("user:nobody",), names=("n*",), join=("orders",))
+    async with serving(tmp_path, None, rule) as (server, _):
+        path = tmp_path / "n1.sock"
+        for folder in (path, *path.parents[:3]):
+            folder.chmod(0o777)
+        boss = encode_hello(Hello("boss", SlowPolicy.WAIT, 1000))
+        await _told_to_nobody(path, boss, b"user:nobody may not call itself boss")
+        hello = encode_hello(Hello("n", SlowPolicy.WAIT, 1000))
+        question = encode_document(FrameKind.MANAGE, {"do": "reload"})
+        join = encode_names(FrameKind.JOIN, ("wages",))
+        await _told_to_nobody(
+            path, hello + join + question, b"user:nobody may not join wages", b"may not change the cluster"
+        )
+        async with ordercast.connect(f"unix://{path}", name="boss") as root:  # as before, whatever the rules
+            await root.join("wages")
+        assert set(server.host.counters.clients.denials) == {"names", "join", "manage"}
+
+
+async def _told_to_nobody(path: Path, said: bytes, *sentences: bytes) -> None:
+    """Wait until a daemon has told a user without rights of its own all of this."""
+    sock = socket.socket(socket.AF_UNIX)
+    os.seteuid(pwd.getpwnam("nobody").pw_uid)
+    try:
+        sock.connect(str(path))
+    finally:
+        os.seteuid(0)
+    reader, writer = await asyncio.open_unix_connection(sock=sock)
+    writer.write(said)
+    answer = b""
+    while not all(sentence in answer for sentence in sentences):
+        more = await reader.read(1000)
+        assert more, answer
+        answer += more
+    writer.close()
 
 
 @live

@@ -163,7 +163,7 @@ class SessionDesk:
                 accepted = partial(self.half.accepted, size)
                 self._host.request(self.number, request.payloads, request.service, accepted)
             case DeniedSend():
-                self._denied(self.half.lacking, request.groups, request.why)
+                self.deny(self.half.lacking, request.groups, request.why)
             case JoinGroups():
                 if self._gate is not None:
                     self._gate.on_joined(request.groups)
@@ -173,7 +173,7 @@ class SessionDesk:
             case Refused():
                 self.work += len(request.groups)
                 if self.half.lacking:
-                    self._denied(self.half.lacking, request.groups, request.why)
+                    self.deny(self.half.lacking, request.groups, request.why)
                 else:
                     self._counters.refusals[ClientRefusal.GROUPS] += 1
             case ListGroups():
@@ -201,7 +201,7 @@ class SessionDesk:
                 self._let_in(hello, self._gate)
             self.number, name = self._host.open_session(self._session, hello.name)
         except Denied as error:
-            self._denied(error.right, (), str(error))
+            self.deny(error.right, (), str(error))
             return Ending(str(error))
         except UsageError as error:
             return self._refuse(ClientRefusal.NAME, str(error))
@@ -216,7 +216,7 @@ class SessionDesk:
             granted.check_hold()
         self.half.let_in(granted, gate.shares)
 
-    def _denied(self, right: str, groups: Sequence[str], why: str) -> None:
+    def deny(self, right: str, groups: Sequence[str], why: str) -> None:
         self._counters.refusals[ClientRefusal.RIGHTS] += 1
         self._counters.denials[right] += 1
         if self._gate is not None:
@@ -232,7 +232,7 @@ class SessionDesk:
             if self.half.outbound.policy is SlowPolicy.HOLD:
                 granted.check_hold()
         except Denied as error:
-            self._denied(error.right, (), str(error))
+            self.deny(error.right, (), str(error))
             return Ending(str(error))
         leaves = self.half.regrant(granted)
         groups = () if leaves is None else leaves.groups

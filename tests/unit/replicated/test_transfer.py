@@ -79,7 +79,8 @@ async def scripted(script: Script) -> asyncio.Server:
 
 
 def place_of(server: asyncio.Server) -> Place:
-    return Place(*server.sockets[0].getsockname()[:2], SECRET)
+    host, port = server.sockets[0].getsockname()[:2]
+    return Place(host, port, SECRET)
 
 
 class Failed(Exception):
@@ -446,7 +447,7 @@ async def test_whoever_lacks_the_secret_gets_nothing_and_what_was_recorded_is_no
                 await Fetched(("a", donor.place._replace(secret=secret)), patience=Patience(rounds_max=1)).run()
         between = await asyncio.start_server(passes_on, "127.0.0.1", 0)
         async with between:
-            got = Fetched(("a", Place(*between.sockets[0].getsockname()[:2], donor.place.secret)))
+            got = Fetched(("a", place_of(between)._replace(secret=donor.place.secret)))
             await got.run()
         assert got.pieces == list(Made(2).pieces())
         assert not any(piece[:100] in seen[0] for piece in got.pieces)

@@ -135,7 +135,8 @@ class Connection(asyncio.BufferedProtocol):
                 break
             outcome = self.desk.receive(kind, body)
             if self.desk.work:
-                self._work()
+                work, self.desk.work = self.desk.work, 0
+                self._server.works(work)
             if outcome is not None:
                 self._act_on(outcome)
         return count
@@ -188,10 +189,6 @@ class Connection(asyncio.BufferedProtocol):
 
     # Requests
 
-    def _work(self) -> None:
-        work, self.desk.work = self.desk.work, 0
-        self._server.works(work)
-
     def _act_on(self, outcome: Outcome) -> None:
         match outcome:
             case Manage():
@@ -221,16 +218,10 @@ class Connection(asyncio.BufferedProtocol):
                 self.half.urge(encode_document(FrameKind.MANAGED, answer))
                 self._host.touch(self)
 
-        if document.get("do") not in ("list", "clients"):
-            if self._is_remote:
-                why = "a cluster is changed at the unix socket of a daemon, not over TCP: run this on its host"
-                reply({"error": why})
-                return
-            if not self.gate.may_manage:
-                why = f"{self.gate.identity} may not change the cluster: root may, and the user of the daemon"
-                self.gate.on_denied("manage", (), why)
-                reply({"error": why})
-                return
+        if (why := self.gate.refusal_of(document)) is not None:
+            self.desk.deny("manage", (), why)
+            reply({"error": why})
+            return
         if len(self._server.tasks) >= QUESTIONS_MAX:
             reply({"error": "the daemon is busy with questions of operators: try again"})
             return
@@ -286,11 +277,8 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def waiting_size(self) -> int:
-        return self.half.waiting_size + self._buffered
-
-    @property
-    def _buffered(self) -> int:
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+        buffered = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return self.half.waiting_size + buffered
 
     @property
     def received_size(self) -> int:

@@ -92,10 +92,17 @@ class ClientGate:
     def where(self) -> str:
         return str(self.place) if self._is_remote else f"user {self.place}"
 
-    @property
-    def may_manage(self) -> bool:
-        """It is root, or the user of the daemon; or there are no rules, and the mode of the socket has let it in."""
-        return self.identity is not None and self._door.rights.of(self.identity).is_everything
+    def refusal_of(self, document: dict[str, Any]) -> str | None:
+        """Why this client may not ask that as an operator, if it may not. Whoever changes a cluster is root, or the
+        user of the daemon; or there are no rules, and the mode of the socket has let it in."""
+        if document.get("do") in ("list", "clients"):
+            return None
+        if self._is_remote:
+            return "a cluster is changed at the unix socket of a daemon, not over TCP: run this on its host"
+        assert self.identity is not None, "who asks is welcome"
+        if self._door.rights.of(self.identity).is_everything:
+            return None
+        return f"{self.identity} may not change the cluster: root may, and the user of the daemon"
 
     def memory_reason(self, debt: int) -> str:
         """Why the largest debtor of an identity has to go, in a sentence for it."""
