@@ -7,6 +7,7 @@ import logging
 import os
 import pwd
 import socket
+import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -108,12 +109,17 @@ async def test_replicas_and_force_need_rights_of_their_own(tmp_path: Path) -> No
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user connects, which root alone can arrange")
 @live
-async def test_the_kernel_says_who_is_at_the_unix_socket_and_only_the_owner_changes_the_cluster(tmp_path: Path) -> None:
+async def test_the_kernel_says_who_is_at_the_unix_socket_and_only_the_owner_changes_the_cluster() -> None:
     rule = AccessRule(("user:nobody",), names=("n*",), join=("orders",))
-    async with serving(tmp_path, None, rule) as (server, _):
-        path = tmp_path / "n1.sock"
-        for folder in (path, *path.parents[:3]):
-            folder.chmod(0o777)
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "n1.sock"
+        path.parent.chmod(0o755)
+        await _nobody_meets(rule, path)
+
+
+async def _nobody_meets(rule: AccessRule, path: Path) -> None:
+    async with serving(path.parent, None, rule) as (server, _):
+        os.chmod(path, 0o666)
         boss = encode_hello(Hello("boss", SlowPolicy.WAIT, 1000))
         await _told_to_nobody(path, boss, b"user:nobody may not call itself boss")
         hello = encode_hello(Hello("n", SlowPolicy.WAIT, 1000))
