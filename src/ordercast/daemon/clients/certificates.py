@@ -102,9 +102,10 @@ def certificates_of(config: NodeConfig) -> Certificates | None:
     if clients.certificates is not None:
         return Certificates(clients.certificates, config.name)
     if not (clients.insecure or config.security.insecure or ip_address(clients.address).is_loopback):
+        host = "HOST" if ip_address(clients.address).is_unspecified else clients.address
         raise UsageError(
             f"other hosts reach the port of clients at {clients.address}, and this daemon has no certificate: run "
-            f"`ordercast certs new FOLDER` and `ordercast certs server FOLDER {config.name} --host {clients.address}`, "
+            f"`ordercast certs new FOLDER` and `ordercast certs server FOLDER {config.name} --host {host}`, "
             'and write certificates = "FOLDER" in [clients]; or write insecure = true there, if everybody there may '
             "read and send"
         )
