@@ -21,8 +21,9 @@ from ordercast.archive.entries import record_bytes
 from ordercast.archive.files import GroupFiles
 from ordercast.archive.places import Place
 from ordercast.archive.reader import Archive
-from ordercast.archive.statements import Kind, Statement, statement_bytes
+from ordercast.archive.statements import DonorAddress, Kind, Statement, statement_bytes
 from ordercast.archive.transfer import ASK, BLOCK, CATALOGUE, END
+from ordercast.daemon.sockets.sealed_streams import answer_sealed
 from ordercast.disk import writer
 from ordercast.model.events import Message, View
 from ordercast.model.ids import MILLISECOND
@@ -270,13 +271,15 @@ async def test_a_hostile_archiver_makes_nobody_write_outside_the_folder(tmp_path
     told: list[str] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readexactly(ASK.unpack(await reader.readexactly(ASK.size))[0])
-        writer.write(BLOCK.pack(CATALOGUE, len(catalogue)) + catalogue + BLOCK.pack(END, 0))
+        question, answer = await answer_sealed(reader, writer, bytes(32))
+        await question.readexactly(ASK.unpack(await question.readexactly(ASK.size))[0])
+        answer.write(BLOCK.pack(CATALOGUE, len(catalogue)) + catalogue + BLOCK.pack(END, 0))
         writer.close()
         asked.set()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    address = server.sockets[0].getsockname()
+    host, port = server.sockets[0].getsockname()
+    address = DonorAddress(host, port, bytes(32))
     async with server, cluster(tmp_path, "n1") as at, connect(at["n1"], name="mallory") as mallory:
         await mallory.meet("$archive/orders")  # as if she were an archiver
         async with (

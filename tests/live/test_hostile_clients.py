@@ -654,7 +654,7 @@ async def test_silent_connections_push_out_each_other_and_keep_nobody_out(
                 assert await me.groups() == {}
             for stranger in silent[:20]:
                 assert "more than 100 connections have not said who they are" in await stranger.closing()
-        places = {each.place for each in here.server.connections}
+        places = {each.gate.place for each in here.server.connections}
         assert places == {os.getuid(), "127.0.0.1"}
         status = here.host.clients_status()
         assert status.strangers <= 100

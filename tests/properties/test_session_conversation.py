@@ -20,20 +20,13 @@ from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.model.service import Service
 from ordercast.session.batches import Confirm, Send, encode_confirm, encode_messages, send_size
 from ordercast.session.client_half import PING, RECEIVE_CREDIT, ClientHalf, cost_of
-from ordercast.session.daemon_half import (
-    CREDIT_PORTION,
-    SEND_CREDIT,
-    DaemonHalf,
-    JoinGroups,
-    LeaveGroups,
-    ListGroups,
-    Request,
-)
+from ordercast.session.daemon_half import CREDIT_PORTION, SEND_CREDIT, DaemonHalf
 from ordercast.session.frames import Hello, Listing, Refused, SlowPolicy, Welcome, encode_listing, encode_number
 from ordercast.session.news import NewsEncoder
 from ordercast.session.pieces import HEADER, FrameKind
 from ordercast.session.quota import Quota
 from ordercast.session.reader import FrameReader
+from ordercast.session.requests import JoinGroups, LeaveGroups, ListGroups, Request
 from tests.unit.groups.stage import parcel_of, view_of
 
 ME = ProcessId(1)

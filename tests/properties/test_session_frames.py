@@ -28,7 +28,7 @@ from ordercast.session.batches import (
     encode_send,
 )
 from ordercast.session.client_half import ClientHalf, News
-from ordercast.session.daemon_half import DaemonHalf, Request
+from ordercast.session.daemon_half import DaemonHalf
 from ordercast.session.frames import (
     Hello,
     Listing,
@@ -64,6 +64,7 @@ from ordercast.session.news import (
     encode_news,
 )
 from ordercast.session.pieces import HEADER, FrameKind
+from ordercast.session.requests import Request
 
 from .session_strategies import (
     changed_views,

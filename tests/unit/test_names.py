@@ -130,6 +130,12 @@ WHO_SPEAKS_OF_RINGS = {
         *("sealing/own.py", "sealing/packet.py", "sealing/window.py"),
         *("sim/sealed/adversary.py", "sim/sealed/witness.py"),
     ),
+    "tokens by which a client shows who it is": (
+        *("api/client.py", "api/credentials.py", "cli/certs.py", "cli/commands/certs.py", "daemon/audit.py"),
+        *("daemon/authority.py", "daemon/clients/certificates.py", "daemon/clients/door.py", "daemon/config/rights.py"),
+        *("session/client_half.py", "session/daemon_half.py", "session/desk.py", "session/pem.py", "session/pieces.py"),
+        *("session/requests.py", "session/rights.py"),
+    ),
     "values in every trace: notes, reasons, promises, and how a ring fills a position": (
         *("model/configuration.py", "model/ids.py", "model/notes.py", "model/promises.py"),
         *("trace/columns.py", "trace/note_rows.py", "sim/digest.py", "checker/fifo.py"),

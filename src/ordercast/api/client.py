@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
+from ordercast.api.credentials import Credentials, read_credentials
 from ordercast.api.group_inbox import GroupInbox
 from ordercast.api.link import ClientLink, told
 from ordercast.api.member import Member
@@ -25,8 +28,11 @@ from ordercast.model.service import Service
 from ordercast.session.addresses import Address, UnixAddress
 from ordercast.session.batches import Confirm, send_size
 from ordercast.session.client_half import BATCH_SIZE_MAX, RECEIVE_CREDIT, ClientHalf, Closing, Managed, News
-from ordercast.session.frames import Listing, Members, Refused, SlowPolicy, Welcome, encode_document
+from ordercast.session.frames import DeniedSend, Listing, Members, Refused, SlowPolicy, Welcome, encode_document
 from ordercast.session.pieces import FrameKind
+from ordercast.session.tls import TlsHalf
+from ordercast.session.tls_channel import TlsChannel
+from ordercast.session.tls_words import refused_by_daemon
 
 GREETING_S = 10.0  # in which the daemon must have answered
 RETRY_MIN_S = 0.1
@@ -46,14 +52,18 @@ class Client(Member):
         reconnect: bool,
         on_lost: Callable[[str], None] | None = None,
         wait_s: float = 0.0,
+        credentials: Path | None = None,
     ) -> None:
-        """`wait_s`: how long the first daemon may take to come up."""
+        """`wait_s`: how long the first daemon may take to come up. `credentials`: over TCP, who this is; read whenever
+        a connection begins."""
         super().__init__(memberships_max=None)  # the daemon knows how many it allows
         self.inbox = GroupInbox(2 * RECEIVE_CREDIT, None, self._on_taken)
         self.address: Address | None = None  # of the daemon
         self._addresses = addresses  # where to try now, in order
         self._tell_lost = on_lost
         self._wait_s = wait_s
+        self._credentials = credentials
+        self._denied: dict[tuple[str, ...], str] = {}  # why messages to these groups were not sent, untold
         self._asked_name = name
         self._policy = slow
         self._reconnects = reconnect
@@ -119,13 +129,21 @@ class Client(Member):
 
     async def _reach(self, address: Address) -> ClientLink:
         loop = asyncio.get_running_loop()
-        link = ClientLink(self, ClientHalf(self._asked_name, self._policy))
+        shown: Credentials | None = None
+        if self._credentials is not None and not isinstance(address, UnixAddress):
+            shown = read_credentials(self._credentials)
+        token = None if shown is None else shown.token
+        link = ClientLink(self, ClientHalf(self._asked_name, self._policy, token=token))
         try:
             async with asyncio.timeout(GREETING_S):
                 if isinstance(address, UnixAddress):
                     await loop.create_unix_connection(lambda: link, str(address.path))
-                else:
+                elif shown is None:
                     await loop.create_connection(lambda: link, address.host, address.port)
+                else:
+                    words = partial(refused_by_daemon, where=str(address))
+                    secured = TlsChannel(link, TlsHalf(shown.context, address.host), words)
+                    await loop.create_connection(lambda: secured, address.host, address.port)
                 await link.welcome
         except TimeoutError:
             link.abort()
@@ -217,6 +235,8 @@ class Client(Member):
         headed: bool,
     ) -> Position | None:
         link = await self._current()
+        if why := self._denied.pop(groups, None):
+            raise UsageError(why)
         head = link.half.head(groups, self_discard=self_discard, confirm=confirm, headed=headed)
         link.half.check_sizes(head, data)
         waits: list[asyncio.Future[Position]] = []
@@ -224,7 +244,7 @@ class Client(Member):
         for end, size in portions(data, len(head), BATCH_SIZE_MAX):
             await link.credit(send_size(end - start, size))
             if confirm:
-                waits.append(self._waiters.confirmation(end - start))
+                waits.append(self._waiters.confirmation(end - start, link.half.sends + 1))
             link.send(service, head, data[start:end] if start or end < len(data) else data)
             start = end
         if link.is_full:
@@ -258,6 +278,8 @@ class Client(Member):
                 self._answered(news)
             case Refused():
                 self._refused(news)
+            case DeniedSend():
+                self._on_denied(news)
             case Closing() | Welcome():
                 pass  # the link has seen to it
 
@@ -286,6 +308,14 @@ class Client(Member):
                     self.joined.discard(group)
                 if group not in told:
                     self.inbox.put(Left(group), 0)
+
+    def _on_denied(self, denied: DeniedSend) -> None:
+        """Whoever waits for the message is told; otherwise the next who sends there is."""
+        if not denied.number:  # taken out of these groups: `Left` comes in the stream
+            self.joined.difference_update(denied.groups)
+            self._denied |= {(group,): denied.why for group in denied.groups}
+        elif not self._waiters.denied(denied.number, UsageError(denied.why)):
+            self._denied[denied.groups] = denied.why
 
     def _on_taken(self, size: int) -> None:
         settled = min(size, self._settled)

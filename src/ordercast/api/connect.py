@@ -7,11 +7,14 @@ async with ordercast.connect(name="alice") as me:     with ordercast.connect(nam
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ordercast.api.blocking import BlockingClient
 from ordercast.api.client import Client
+from ordercast.api.credentials import credentials_file
 from ordercast.groups.names import checked_client
 from ordercast.model.errors import UsageError
 from ordercast.session.addresses import Address, addresses_from
@@ -28,6 +31,7 @@ def connect(
     reconnect: bool = False,
     on_lost: Callable[[str], None] | None = None,
     wait: float | None = None,
+    credentials: str | os.PathLike[str] | None = None,
 ) -> Connecting:
     """Enter it with `async with` or with `with`.
 
@@ -44,12 +48,14 @@ def connect(
     daemon has to be waited for.
     `wait`: how many seconds the first daemon may take to come up, `math.inf` for ever; without it, `Unreachable` is
     raised when none is there.
+    `credentials`: over TCP, the file that says who this client is (`ordercast certs`), and speaks TLS; without it, what
+    $ORDERCAST_CREDENTIALS names, and without that, in the clear.
     """
     if name:
         checked_client(name)
     if wait is not None and not (isinstance(wait, int | float) and wait >= 0):
         raise UsageError(f"wait={wait!r} is no time to wait: give seconds, such as wait=30, or math.inf")
-    return Connecting(address, name, _policy(slow), reconnect, on_lost, wait or 0.0)
+    return Connecting(address, name, _policy(slow), reconnect, on_lost, wait or 0.0, credentials_file(credentials))
 
 
 class Connecting:
@@ -63,10 +69,19 @@ class Connecting:
         reconnect: bool,
         on_lost: Callable[[str], None] | None = None,
         wait_s: float = 0.0,
+        credentials: Path | None = None,
     ) -> None:
         self._wanted = (address or "").split() or [""]
         self._addresses()  # those that are wrong are told now
-        self._client = Client(self._addresses, name, slow=slow, reconnect=reconnect, on_lost=on_lost, wait_s=wait_s)
+        self._client = Client(
+            self._addresses,
+            name,
+            slow=slow,
+            reconnect=reconnect,
+            on_lost=on_lost,
+            wait_s=wait_s,
+            credentials=credentials,
+        )
         self._blocking: BlockingClient | None = None
         self._is_used = False
 

@@ -15,6 +15,7 @@ from ordercast.session.client_half import BYE, PING, PONG, ClientHalf, Closing, 
 from ordercast.session.frames import Welcome
 from ordercast.session.pieces import FrameKind
 from ordercast.session.reader import FrameReader
+from ordercast.session.tls import TlsRefused
 
 FAREWELL_S = 5.0  # in which the daemon must have taken what was sent
 LOOK_EVERY_S = 5.0
@@ -120,6 +121,14 @@ class ClientLink(asyncio.BufferedProtocol):
         if self._drain is not None and not self._drain.done():
             self._drain.set_exception(ConnectionLost(why))
         self._client.on_lost(self, why)
+
+    def on_refused(self, why: TlsRefused) -> None:
+        """There is no secure connection to this daemon."""
+        self._why = str(why)
+        self.abort()
+
+    def may_shake_hands(self) -> bool:
+        return True
 
     # Writing
 

@@ -18,7 +18,8 @@ class Waiters:
     def __init__(self) -> None:
         self._joins: _Queues = {}
         self._leaves: _Queues = {}
-        self._confirmations: deque[tuple[int, asyncio.Future[Position]]] = deque()  # messages still to be confirmed
+        # Messages still to be confirmed, and the number of the frame that has them
+        self._confirmations: deque[tuple[int, asyncio.Future[Position], int]] = deque()
 
     def changes(self, groups: Sequence[str], *, joins: bool) -> list[asyncio.Future[None]]:
         """For the first view, or for the leave, of each of these groups."""
@@ -32,15 +33,16 @@ class Waiters:
     def await_changes(self) -> bool:
         return bool(self._joins or self._leaves)
 
-    def confirmation(self, messages: int) -> asyncio.Future[Position]:
-        """Return a future of the last position of so many messages. Asked for in the order in which they are sent."""
+    def confirmation(self, messages: int, number: int = 0) -> asyncio.Future[Position]:
+        """Return a future of the last position of so many messages, in the frame of this number. Asked for in the order
+        in which they are sent."""
         future: asyncio.Future[Position] = asyncio.get_running_loop().create_future()
-        self._confirmations.append((messages, future))
+        self._confirmations.append((messages, future, number))
         return future
 
     @property
     def unconfirmed(self) -> int:
-        return sum(messages for messages, _ in self._confirmations)
+        return sum(messages for messages, _, _ in self._confirmations)
 
     def saw(self, piece: Piece, me: str) -> None:
         if isinstance(piece, View):
@@ -65,13 +67,22 @@ class Waiters:
         """Tell those who wait that the next so many messages have these places."""
         told = 0
         while told < messages and self._confirmations:
-            wanted, future = self._confirmations.popleft()
+            wanted, future, number = self._confirmations.popleft()
             if wanted > messages - told:
-                self._confirmations.appendleft((wanted - (messages - told), future))
+                self._confirmations.appendleft((wanted - (messages - told), future, number))
                 return
             told += wanted
             if not future.done():
                 future.set_result(places.last(told))
+
+    def denied(self, number: int, error: BaseException) -> bool:
+        """The messages of this frame are not sent; tell whether somebody waited for them."""
+        for entry in self._confirmations:
+            if entry[2] == number:
+                self._confirmations.remove(entry)
+                _fail((entry[1],), error)
+                return True
+        return False
 
     def begin_again(self, joined: Collection[str]) -> None:
         """In a new session, in which these groups are joined, each once, and all others are left."""
@@ -93,7 +104,7 @@ class Waiters:
         self.fail_confirmations(error)
 
     def fail_confirmations(self, error: BaseException) -> None:
-        _fail([future for _, future in self._confirmations], error)
+        _fail([future for _, future, _ in self._confirmations], error)
         self._confirmations.clear()
 
 

@@ -108,7 +108,7 @@ class Archiver:
         self._client: Client = await self._stack.enter_async_context(connecting)
         self.name = self._client.name
         for keeper in self._keepers.values():
-            keeper.address = donor.address, donor.port
+            keeper.address = donor.where
             keeper.on_said = self._hand_over  # type: ignore[method-assign]
             keeper.begin(self._client.name)
         self._spawn(self._retain())

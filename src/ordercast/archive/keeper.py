@@ -19,8 +19,8 @@ from ordercast.archive.pen import Draft, Pen
 from ordercast.archive.places import Place
 from ordercast.archive.reading import GroupReader
 from ordercast.archive.spool import Spool
-from ordercast.archive.statements import Kind, Statement, statement_from
-from ordercast.archive.transfer import Address, Filling, TransferFailed
+from ordercast.archive.statements import DonorAddress, Kind, Statement, statement_from
+from ordercast.archive.transfer import Filling, TransferFailed
 from ordercast.disk.writer import DiskWriter
 from ordercast.model.errors import WireError
 from ordercast.model.events import Transition, View
@@ -38,14 +38,14 @@ class Keeper:
         self.reader = GroupReader(folder, group)
         self.says: list[Statement] = []  # to the control group; the archiver takes them
         self.acks: list[tuple[str, bytes]] = []  # to sinks, when everything before is safe; likewise
-        self.address: Address | None = None  # where this archiver hands out what it has
+        self.address: DonorAddress | None = None  # where this archiver hands out what it has
         self._journal = journal
         self._tell = tell
         self._pen = Pen(segment_size)
         self._spool = Spool(self.files.folder)
         self._filling = Filling(group, self.files, journal, tell)
         self._lineage = Lineage(group, "")
-        self._addresses: dict[str, Address] = {}
+        self._addresses: dict[str, DonorAddress] = {}
         self._complained: set[str] = set()  # of whom a person was told
         self._task: asyncio.Task[None] | None = None
         self._backfill: asyncio.Task[None] | None = None
@@ -146,7 +146,7 @@ class Keeper:
 
     # What others have
 
-    def _known_addresses(self, first: str = "") -> list[Address]:
+    def _known_addresses(self, first: str = "") -> list[DonorAddress]:
         names = sorted(self._addresses, key=lambda name: (name != first, name))
         return [self._addresses[name] for name in names]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from ordercast.archive.branches import Branch, branch_bytes, branch_from
 from ordercast.archive.places import UNREADABLE, Place, place_from, view_id_of_text, view_text
@@ -23,6 +23,14 @@ class Kind(Enum):
     TIP = "tip"  # histories come together in this view: this is where mine ended
 
 
+class DonorAddress(NamedTuple):
+    """Where an archiver hands out what it has, and the secret that whoever asks must have."""
+
+    host: str
+    port: int
+    secret: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     kind: Kind
@@ -32,7 +40,7 @@ class Statement:
     side: tuple[str, ...] = ()  # TIP: who has the same history as the speaker
     branch: Branch | None = None  # the place's, so that others can tell what it is
     sinks: dict[str, Any] = field(default_factory=dict)  # what was seen of sinks, at the place
-    address: tuple[str, int] | None = None  # where the speaker hands out what it has
+    address: DonorAddress | None = None  # where the speaker hands out what it has
 
 
 def statement_bytes(statement: Statement) -> bytes:
@@ -44,7 +52,7 @@ def statement_bytes(statement: Statement) -> bytes:
         "side": statement.side,
         "branch": None if statement.branch is None else json.loads(branch_bytes(statement.branch)),
         "sinks": statement.sinks,
-        "address": statement.address,
+        "address": None if statement.address is None else (*statement.address[:2], statement.address.secret.hex()),
     }
     return json.dumps(document, separators=(",", ":")).encode()
 
@@ -69,8 +77,8 @@ def statement_from(data: bytes, group: str) -> Statement:
         raise WireError(f"this is no statement of an archiver: {error}") from None
 
 
-def _address(found: Any) -> tuple[str, int]:
-    host, port = found
+def _address(found: Any) -> DonorAddress:
+    host, port, secret = (*found, "")[:3]
     if not isinstance(host, str) or not 0 < len(host) <= HOST_SIZE_MAX or not 0 < int(port) < 65536:
-        raise ValueError(f"{found!r} is no address")
-    return host, int(port)
+        raise ValueError(f"{host!r} is no address")
+    return DonorAddress(host, int(port), bytes.fromhex(secret))

@@ -4,7 +4,8 @@
     gets    blocks: kind (1) | size (4) | body, up to END
             CATALOGUE (JSON), START (of a segment), FRAME, REFUSED (a sentence), END
 
-Frames travel as they are on disk, cut where the asker has the beginning already; each has its checksum.
+Frames travel as they are on disk, cut where the asker has the beginning already; each has its checksum. All of it is
+sealed under a secret that the donor's statements tell the archivers (`daemon/sockets/sealed_streams.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from ordercast.archive.frames import FRAME_SIZE_MAX, header_from, is_whole
 from ordercast.archive.layout import Start, opening_size, segment_path, segments_of, start_from
 from ordercast.archive.places import UNREADABLE, Place, checked_branch
 from ordercast.archive.reading import GroupReader
+from ordercast.archive.statements import DonorAddress
+from ordercast.daemon.sockets.sealed_streams import answer_sealed, ask_sealed, new_secret
 from ordercast.daemon.sockets.tcp import TcpServer
 from ordercast.disk.writer import DiskWriter
 from ordercast.model.errors import UsageError, WireError
@@ -39,8 +42,6 @@ RETRY_S = 0.1
 RETRY_MAX_S = 2.0
 CHUNK_SIZE = 4 << 20
 
-Address = tuple[str, int]
-
 
 class Catalogue(NamedTuple):
     tree: dict[str, Branch]
@@ -53,32 +54,39 @@ class Donor(TcpServer):
     def __init__(self, host: str, port: int, reader: Callable[[str], tuple[GroupReader, GroupFiles] | None]) -> None:
         super().__init__(host, port, WINDOW_SIZE)
         self._find = reader
+        self._secret = new_secret()
+
+    @property
+    def where(self) -> DonorAddress:
+        return DonorAddress(self.address, self.port, self._secret)
 
     def refused(self, error: OSError) -> UsageError:
         why = f"{self.address}:{self.port}: {error.strerror or error}"
         return UsageError(f"other archivers cannot be served at {why}: choose another address with --serve")
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            question, answer = await answer_sealed(reader, writer, self._secret)
         try:
             if len(self.connections) > ASKERS_MAX:
                 raise UsageError("too many others are being served: ask another archiver, or later")
             async with asyncio.timeout(PATIENCE_S):
-                (size,) = ASK.unpack(await reader.readexactly(ASK.size))
+                (size,) = ASK.unpack(await question.readexactly(ASK.size))
                 if size > ASK_SIZE_MAX:
                     raise UsageError("this is no question for an archiver")
-                asked = _asked(await reader.readexactly(size))
+                asked = _asked(await question.readexactly(size))
             blocks = self._blocks(asked)
             while chunk := await asyncio.to_thread(lambda: list(islice(blocks, TURN))):
                 for kind, body in chunk:
-                    writer.write(BLOCK.pack(kind, len(body)))
-                    writer.write(body)
+                    answer.write(BLOCK.pack(kind, len(body)))
+                    answer.write(body)
                 async with asyncio.timeout(PATIENCE_S):
-                    await writer.drain()
+                    await answer.drain()
         except (UsageError, WireError, FileNotFoundError) as error:
-            writer.write(_block(REFUSED, str(error).encode()))
-        writer.write(_block(END, b""))
+            answer.write(_block(REFUSED, str(error).encode()))
+        answer.write(_block(END, b""))
         async with asyncio.timeout(PATIENCE_S):
-            await writer.drain()
+            await answer.drain()
 
     def _blocks(self, asked: dict[str, Any]) -> Iterator[tuple[int, bytes | memoryview]]:
         found = self._find(asked["group"])
@@ -136,34 +144,38 @@ class TransferFailed(Exception):
     """It says why."""
 
 
-async def ask(address: Address, **question: Any) -> AsyncIterator[tuple[int, bytes]]:
+async def ask(address: DonorAddress, **question: Any) -> AsyncIterator[tuple[int, bytes]]:
     """The blocks of the answer. TransferFailed when there is none."""
     try:
         async with asyncio.timeout(PATIENCE_S):
-            reader, writer = await asyncio.open_connection(*address, limit=WINDOW_SIZE)
+            reader, writer = await asyncio.open_connection(address.host, address.port, limit=WINDOW_SIZE)
     except (OSError, TimeoutError) as error:
         raise TransferFailed(f"{address[0]}:{address[1]} cannot be reached: {error or 'it does not answer'}") from None
     try:
         body = json.dumps(question).encode()
-        writer.write(ASK.pack(len(body)) + body)
+        async with asyncio.timeout(PATIENCE_S):
+            answer, asked = await ask_sealed(reader, writer, address.secret)
+        asked.write(ASK.pack(len(body)) + body)
         while True:
             async with asyncio.timeout(PATIENCE_S):
-                kind, size = BLOCK.unpack(await reader.readexactly(BLOCK.size))
+                kind, size = BLOCK.unpack(await answer.readexactly(BLOCK.size))
                 if kind == END:
                     return
                 if not CATALOGUE <= kind <= REFUSED or size > FRAME_SIZE_MAX + 4096:
                     raise TransferFailed(f"{address[0]}:{address[1]} is no archiver")
-                data = await reader.readexactly(size)
+                data = await answer.readexactly(size)
             if kind == REFUSED:
                 raise TransferFailed(data.decode(errors="replace"))
             yield kind, data
+    except WireError as error:
+        raise TransferFailed(f"{address.host}:{address.port}: {error}") from None
     except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
         raise TransferFailed(f"{address[0]}:{address[1]} ended in the middle: {error}") from None
     finally:
         writer.transport.abort()
 
 
-async def catalogue(address: Address, group: str) -> Catalogue:
+async def catalogue(address: DonorAddress, group: str) -> Catalogue:
     async for kind, data in ask(address, group=group):
         if kind == CATALOGUE:
             try:
@@ -189,7 +201,7 @@ class Filling:
         self._tell = tell
         self.fetched = 0  # bytes
 
-    async def up_to(self, place: Place, addresses: Callable[[], list[Address]]) -> None:
+    async def up_to(self, place: Place, addresses: Callable[[], list[DonorAddress]]) -> None:
         """Everything behind this place, and up to it. Tries for ever: it is cancelled when nobody has it any more."""
         pause, told = RETRY_S, ""
         while True:
@@ -204,7 +216,7 @@ class Filling:
             await asyncio.sleep(pause)
             pause = min(RETRY_MAX_S, 2 * pause)
 
-    async def _from(self, address: Address, place: Place) -> None:
+    async def _from(self, address: DonorAddress, place: Place) -> None:
         found = await catalogue(address, self._group)
         if place.branch not in found.tree:
             raise TransferFailed(f"{address[0]}:{address[1]} does not have the branch {place.branch} yet")
@@ -214,14 +226,14 @@ class Filling:
             limit = place.number if name == place.branch else None
             await self._branch(address, found, name, limit)
 
-    async def others(self, address: Address, but: set[str]) -> None:
+    async def others(self, address: DonorAddress, but: set[str]) -> None:
         """What this one has of branches that are not ours: histories that others had."""
         found = await catalogue(address, self._group)
         for name in sorted(found.tree, key=lambda name: found.tree[name].base):
             if name not in but:
                 await self._branch(address, found, name, None)
 
-    async def _branch(self, address: Address, found: Catalogue, name: str, limit: int | None) -> None:
+    async def _branch(self, address: DonorAddress, found: Catalogue, name: str, limit: int | None) -> None:
         branch: Branch = found.tree[name]
         await self._journal.do(self._files, lambda: self._files.begin(branch, is_own=False))
         if name not in found.spans:
@@ -236,7 +248,7 @@ class Filling:
             self._tell(f"{self._group}: {name}:{have + 1} to {first - 1} is not kept anywhere any more")
         await self._entries(address, name, max(first, have + 1), last)
 
-    async def _entries(self, address: Address, name: str, first: int, last: int) -> None:
+    async def _entries(self, address: DonorAddress, name: str, first: int, last: int) -> None:
         start: Start | None = None
         frames: list[bytes] = []
         size = 0

@@ -28,6 +28,7 @@ from ordercast.model.service import Service
 from ordercast.order.catalogue import entry_of
 from ordercast.session.counters import ClientRefusal
 from ordercast.session.handouts import Handouts, Session
+from ordercast.session.rights import AccessRule
 
 
 class Serving(Protocol):
@@ -44,6 +45,15 @@ class Serving(Protocol):
     @property
     def strangers_count(self) -> int: ...
     def clients(self) -> list[ClientTold]: ...
+    def reload(self, rules: Sequence[AccessRule]) -> bool:
+        """Take these rights, and read the certificates again; tell whether those are new."""
+
+    @property
+    def certificate_days(self) -> int | None:
+        """Until the certificate ends; None without one."""
+
+    @property
+    def sessions_by_identity(self) -> dict[str, int]: ...
 
 
 class GroupHost(Participant):
@@ -175,6 +185,10 @@ class GroupHost(Participant):
             held_too_long=counters.held_too_long,
             refusals={kind.value: counters.refusals[kind] for kind in ClientRefusal},
             holding=tuple(self._holds()),
+            insecure=dict(counters.insecure),
+            denials=dict(counters.denials),
+            certificate_days=None if serving is None else serving.certificate_days,
+            identities={} if serving is None else serving.sessions_by_identity,
         )
 
     # The node list

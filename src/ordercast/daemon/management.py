@@ -28,7 +28,16 @@ from ordercast.sealing.opener import counts_of
 
 RATE_S = 1.0  # over which rates of clients are counted
 ORDER_S = 30.0  # for which an ordered change is waited for
-_OF_THE_LIST = ("peers", "rings", "nodes_version", "source", "name", "node", "state_folder")  # not compared by a reload
+_OF_THE_LIST = (
+    "peers",
+    "rings",
+    "nodes_version",
+    "source",
+    "name",
+    "node",
+    "state_folder",
+    "rights",
+)  # not compared by a reload
 
 Document = dict[str, Any]
 
@@ -166,11 +175,16 @@ async def reload(host: GroupHost) -> Document:
     fresh = await asyncio.to_thread(load_config, config.source, config.name)
     if _legs(fresh) != _legs(config):
         raise UsageError(f"{config.source}: the address of {config.name} has changed: restart this daemon")
+    certified = host.serving is not None and host.serving.reload(fresh.rights)
     before = host.engine.roster
     host.enlist_all(fresh)
     changed = before is None or before.claim != fresh.attachments[0].roster.claim
     restart = [] if host.as_loaded is None else _others_changed(host.as_loaded, fresh)
-    return {**listing(host), "changed": changed, "restart": restart}
+    rights = host.as_loaded is not None and host.as_loaded.rights != fresh.rights
+    if host.as_loaded is not None:
+        host.as_loaded = replace(host.as_loaded, rights=fresh.rights)
+    taken = {"rights": rights, "certificates": certified}
+    return {**listing(host), "changed": changed, "restart": restart, **taken}
 
 
 async def rekey(host: GroupHost, *, at_once: bool = False) -> Document:

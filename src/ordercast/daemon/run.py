@@ -15,6 +15,9 @@ from datetime import UTC, datetime
 
 from ordercast import __version__
 from ordercast.daemon import management
+from ordercast.daemon.audit import Audited
+from ordercast.daemon.clients.certificates import certificates_of
+from ordercast.daemon.clients.door import Door
 from ordercast.daemon.clients.server import ClientServer
 from ordercast.daemon.config.file import STATUS_PORT, load_config
 from ordercast.daemon.config.node import PORT, NodeConfig
@@ -41,6 +44,7 @@ _log = logging.getLogger(__name__)
 
 async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
     """Returns after an orderly leave; UsageError when it cannot start, NodeFailed when it ended by itself."""
+    door = Door(certificates_of(config), config.rights)
     room = room_from(raise_limit(), config.clients.sessions_max)
     within = replace(config.clients, sessions_max=room.sessions_max)
     loop = asyncio.get_running_loop()
@@ -55,9 +59,12 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
         await stack.enter_async_context(node)
         describe(node=node.config.name)
         reporter.started()
-        clients = await stack.enter_async_context(ClientServer(node, within, room.strangers_max))
+        clients = await stack.enter_async_context(ClientServer(node, within, room.strangers_max, door))
         addresses = [str(address) for address in clients.addresses]
         _log.info("clients at %s", " and ".join(addresses), extra=fields(clients=addresses))
+        if config.clients.port is not None and door.certificates is None:
+            place = f"{config.clients.address} port {config.clients.port}"
+            door.audit.tell(Audited.INSECURE, f"clients are served in the clear at {place}", place=place)
         _log.info("%s", room_text(room), extra=fields(sessions_max=room.sessions_max, open_files=room.limit))
         status, port = config.status, config.status.port
         if port is not None:
@@ -131,6 +138,9 @@ async def _reload(node: GroupHost) -> None:
         return
     what = "is new" if document["changed"] else "has not changed"
     _log.info("the file was reloaded: the node list, version %s, %s", document["version"], what)
+    for what, said in (("rights", "the rights of clients are new"), ("certificates", "the certificates are new")):
+        if document[what]:
+            _log.info("%s", said)
     if document["restart"]:
         _log.warning("what else has changed in the file needs a restart: %s", ", ".join(document["restart"]))
 

@@ -98,10 +98,11 @@ def frame_from(head: bytes, body: bytes) -> TransferFrame:
 
 
 class Place(NamedTuple):
-    """Where a donor serves."""
+    """Where a donor serves, and the secret that whoever asks must have."""
 
     host: str
     port: int
+    secret: bytes = b""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -114,10 +115,18 @@ def key_of(point: Point) -> bytes:
 
 
 def address_of(place: Place) -> bytes:
-    return f"{place.host} {place.port}".encode()
+    return f"{place.host} {place.port} {place.secret.hex()}".encode()
 
 
 def place_from(address: bytes) -> Place:
     """Return the place that an address names: port 0, where nobody serves, for what is no address."""
-    host, _, port = address.decode(errors="replace").rpartition(" ")
-    return Place(host or "127.0.0.1", int(port) if port.isdigit() and int(port) < 65536 else 0)
+    host, port, secret = (*address.decode(errors="replace").split(" "), "", "", "")[:3]
+    is_one = port.isdecimal() and port.isascii() and int(port) < 65536
+    return Place(host or "127.0.0.1", int(port) if is_one else 0, _secret_from(secret))
+
+
+def _secret_from(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""

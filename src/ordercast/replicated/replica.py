@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, assert_never, cast
 
 from ordercast.api.member import Member
-from ordercast.groups.names import meeting_of
+from ordercast.groups.names import FORCES, meeting_of
 from ordercast.model.errors import ConnectionLost, Error, UsageError
 from ordercast.model.events import Batch, Transition, View
 from ordercast.model.ids import SECOND, Instant
@@ -58,6 +58,7 @@ from ordercast.replicated.structures.base import Age, Applied, Owner, Reloaded, 
 from ordercast.replicated.told import Told
 from ordercast.replicated.transfer import Donor, Line
 from ordercast.replicated.watching import Watch, Watchers
+from ordercast.replicated.wire import is_force
 
 FrontT = TypeVar("FrontT")
 T = TypeVar("T")
@@ -125,7 +126,7 @@ class Replica(Generic[FrontT]):
         self._journal: LiveJournal | None = None
         self._desk: Desk
         self._has_begun = False  # there is a desk
-        self._meeting = meeting_of(group)
+        self._meeting, self._forces = meeting_of(group), FORCES + group
         self._has_outgoing = asyncio.Event()
         self._sending: asyncio.Task[None] | None = None
         self._left = asyncio.Event()
@@ -295,9 +296,12 @@ class Replica(Generic[FrontT]):
     async def force(self, *, timeout: float | None = None) -> None:
         """Make the members that can be reached the primary component, with the best state that one of them has, or the
         empty one if nobody has any, though they are no quorum. What only others had is given up: use it when those will
-        never come back. Returns when there is a primary component."""
+        never come back. Returns when there is a primary component. UsageError when this client has no right to it."""
         self._check_running()
         self._do(self._desk.force)
+        outgoing = self._desk.outgoing
+        if outgoing and is_force(outgoing[-1]):  # it goes to another group, too, which its daemon may refuse
+            await self._member.send((self._meeting, self._forces), outgoing.pop(), Service.SAFE, confirm=True)
         await self.within(self.until(lambda: self._desk.core.is_primary or None), timeout)
 
     def watch(self, *kinds: type, after: int | None = None) -> Watch[Any]:
@@ -320,7 +324,10 @@ class Replica(Generic[FrontT]):
         self._do(self._desk.on_transition, transition)
 
     def on_messages(self, batch: Batch) -> None:
-        self._do(self._desk.on_messages, batch.sender, batch.data, batch.places.is_again)
+        data = batch.data
+        if self._forces not in batch.groups and any(map(is_force, data)):
+            data = [payload for payload in data if not is_force(payload)]  # of somebody without the right to it
+        self._do(self._desk.on_messages, batch.sender, data, batch.places.is_again)
 
     def on_lost(self, why: str) -> None:
         self._do(self._desk.lost, why)

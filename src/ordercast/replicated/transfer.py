@@ -1,6 +1,7 @@
 """State transfer over TCP, beside the group: a donor serves pictures of a state, a fetcher gets one piece by piece.
 
-What goes between them is in `frames.py`, what a fetcher makes of it in `arrival.py`. Each side has one piece at hand,
+What goes between them is in `frames.py`, what a fetcher makes of it in `arrival.py`; all of it is sealed under a
+secret that the donor's STATE tells the group (`daemon/sockets/sealed_streams.py`). Each side has one piece at hand,
 and the connection a small window of them: a slow fetcher slows its donor down. A donor gives its fetchers a part of its
 time, so that the group keeps its rate. One that has not made the picture yet lets the fetcher wait for it: decisions
 are not made everywhere at the same moment.
@@ -11,6 +12,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from ordercast.daemon.sockets.sealed_streams import (
+    SealedReader,
+    SealedWriter,
+    answer_sealed,
+    ask_sealed,
+    new_secret,
+)
 from ordercast.daemon.sockets.tcp import TcpServer
 from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.arrival import Patience
@@ -46,6 +54,7 @@ class Donor(TcpServer):
     def __init__(self, host: str = "127.0.0.1", port: int = 0, patience: Patience | None = None) -> None:
         super().__init__(host, port, NAME_SIZE_MAX)
         self.sent = 0  # bytes of pieces, in all
+        self._secret = new_secret()
         self._patience = patience or Patience()
         self._pictures: dict[tuple[bytes, bytes], Picture] = {}
         self._offered = asyncio.Condition()
@@ -53,7 +62,7 @@ class Donor(TcpServer):
 
     @property
     def place(self) -> Place:
-        return Place(self.address, self.port)
+        return Place(self.address, self.port, self._secret)
 
     def refused(self, error: OSError) -> UsageError:
         return UsageError(f"state cannot be served at {self.place}: {_told(error)}: choose another address or port")
@@ -81,17 +90,19 @@ class Donor(TcpServer):
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One fetcher. One that is refused is told why; one that is gone asks somebody else."""
         writer.transport.set_write_buffer_limits(high=WINDOW_SIZE)
+        async with asyncio.timeout(self._patience.stall_s):
+            question, answer = await answer_sealed(reader, writer, self._secret)
         try:
             if len(self.connections) > FETCHERS_MAX:
                 raise _RefusedError(f"{FETCHERS_MAX} others are being served: ask another holder, or later")
             async with asyncio.timeout(self._patience.stall_s):
-                name, key, first = await _read_request(reader)
-            await self._serve(writer, name, key, first)
+                name, key, first = await _read_request(question)
+            await self._serve(answer, name, key, first)
         except (_RefusedError, WireError) as error:
             frame = refusal(str(error))
-            writer.write(frame_head(frame) + frame.body)
+            answer.write(frame_head(frame) + frame.body)
 
-    async def _serve(self, writer: asyncio.StreamWriter, name: bytes, key: bytes, first: int) -> None:
+    async def _serve(self, writer: SealedWriter, name: bytes, key: bytes, first: int) -> None:
         picture = await self._picture(name, key)
         clock = asyncio.get_running_loop().time
         began, waited = clock(), 0.0
@@ -124,7 +135,7 @@ class _RefusedError(Exception):
     """Told to the fetcher."""
 
 
-async def _read_request(reader: asyncio.StreamReader) -> tuple[bytes, bytes, int]:
+async def _read_request(reader: SealedReader) -> tuple[bytes, bytes, int]:
     request = decode_request(await reader.readexactly(REQUEST.size))
     return await reader.readexactly(request.name_size), await reader.readexactly(request.key_size), request.first
 
@@ -166,12 +177,13 @@ class Line:
 
     async def _read(self, place: Place, request: bytes) -> None:
         try:
-            reader, writer = await asyncio.open_connection(*place, limit=WINDOW_SIZE // 2)
+            reader, writer = await asyncio.open_connection(place.host, place.port, limit=WINDOW_SIZE // 2)
             try:
-                writer.write(request)
+                answer, question = await ask_sealed(reader, writer, place.secret)
+                question.write(request)
                 self._on_connected()
                 while True:
-                    self._on_frame(await _read_frame(reader))
+                    self._on_frame(await _read_frame(answer))
             finally:
                 writer.transport.abort()
         except asyncio.IncompleteReadError:
@@ -180,7 +192,7 @@ class Line:
             self._on_broken(_told(error))
 
 
-async def _read_frame(reader: asyncio.StreamReader) -> TransferFrame:
+async def _read_frame(reader: SealedReader) -> TransferFrame:
     head = await reader.readexactly(FRAME.size)
     return frame_from(head, await reader.readexactly(body_size(head)))
 

@@ -48,6 +48,7 @@ class Kind(IntEnum):
     DURABLE = 9
 
 
+_FORCE: Final = bytes((Kind.FORCE,))
 NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
 VOTER, FOUNDING, HAS_RANK, HAS_FORMED, HAS_LOADING, KEPT, BEHIND, HAS_MEMORY = 1, 2, 4, 8, 16, 32, 64, 128  # of STATE
 
@@ -201,6 +202,10 @@ def encode_loaded(loaded: Loaded) -> bytes:
 def encode_united(united: United) -> bytes:
     head = bytes((Kind.UNITED,)) + view_bytes(united.view) + LIFE.pack(united.life, united.stint)
     return head + U16.pack(len(united.numbers)) + b"".join(map(U32.pack, united.numbers))
+
+
+def is_force(payload: bytes) -> bool:
+    return payload[:1] == _FORCE
 
 
 def encode_force(force: Force) -> bytes:

@@ -21,6 +21,7 @@ from ordercast.session.batches import (
 )
 from ordercast.session.frames import (
     VERSION,
+    DeniedSend,
     Hello,
     Listing,
     Members,
@@ -28,6 +29,7 @@ from ordercast.session.frames import (
     SlowPolicy,
     Welcome,
     decode_closing,
+    decode_denied,
     decode_document,
     decode_listing,
     decode_members,
@@ -59,17 +61,22 @@ class Managed(NamedTuple):
     document: dict[str, Any]
 
 
-News = Welcome | Closing | Confirm | Listing | Members | Refused | Managed | Piece
+News = Welcome | Closing | Confirm | Listing | Members | Refused | DeniedSend | Managed | Piece
 
 
 class ClientHalf:
-    def __init__(self, name: str, policy: SlowPolicy, receive_credit: int | None = None) -> None:
+    def __init__(
+        self, name: str, policy: SlowPolicy, receive_credit: int | None = None, token: bytes | None = None
+    ) -> None:
+        """`token`: what it shows to a daemon that would not know it otherwise."""
         self.name = ""  # in full, once we are welcome
         self.credit = 0  # bytes that may be sent
         self.message_size_max = 0  # with its head
         self._window = 0  # credit at first
         self._room = RECEIVE_CREDIT if receive_credit is None else receive_credit
         self._hello = Hello(name, policy, self._room)
+        self._token = token
+        self.sends = 0  # frames with messages so far
         self._members: dict[str, list[str]] = {}  # of our groups, sorted
         self._heads: dict[bytes, Head] = {}  # of messages that came
         self._own_heads: dict[tuple[tuple[str, ...], bool, bool, bool], bytes] = {}
@@ -106,6 +113,8 @@ class ClientHalf:
                 return Managed(decode_document(body))
             case FrameKind.REFUSED:
                 return decode_refused(body)
+            case FrameKind.DENIED:
+                return decode_denied(body)
             case FrameKind.CLOSING:
                 return Closing(decode_closing(body))
             case FrameKind.WELCOME:
@@ -161,7 +170,8 @@ class ClientHalf:
     # To the daemon
 
     def hello(self) -> bytes:
-        return encode_hello(self._hello)
+        shown = b"" if self._token is None else frame(FrameKind.TOKEN, self._token)
+        return shown + encode_hello(self._hello)
 
     def join(self, groups: Sequence[str]) -> bytes:
         """Groups where parts of Ordercast meet are entered: it says that this is one."""
@@ -199,6 +209,7 @@ class ClientHalf:
         """Uses credit, which must suffice for it."""
         encoded = encode_send(service, head, data)
         self.credit -= len(encoded)
+        self.sends += 1
         return encoded
 
     def want(self, size: int) -> bytes | None:
@@ -232,6 +243,7 @@ _FREE = frozenset(
         FrameKind.MEMBERS,
         FrameKind.MANAGED,
         FrameKind.REFUSED,
+        FrameKind.DENIED,
     )
 )
 BYE = frame(FrameKind.BYE)

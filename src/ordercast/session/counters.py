@@ -16,6 +16,8 @@ class ClientRefusal(Enum):
     STRANGERS = "too many strangers"
     GREETING = "no greeting"
     GROUPS = "too many groups"
+    TLS = "no secure connection"
+    RIGHTS = "no right to it"
 
 
 @dataclass(slots=True)
@@ -26,6 +28,8 @@ class ClientCounters:
     over_memory: int = 0  # clients that were disconnected, as all took too much memory and they the most
     held_too_long: int = 0  # clients that were disconnected, as everybody waited for them too long
     messages_dropped: int = 0  # for slow clients that had chosen that
+    insecure: Counter[str] = field(default_factory=Counter)  # connections that TLS refused, by reason
+    denials: Counter[str] = field(default_factory=Counter)  # by right
 
     @property
     def refused(self) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
 
 from ordercast.groups.envelope import CONFIRM, HEADED, SELF_DISCARD, Kind, decode_head
 from ordercast.groups.names import (
@@ -27,6 +26,7 @@ from ordercast.model.service import SERVED
 from ordercast.session.batches import Send, decode_send, frame_size_max
 from ordercast.session.frames import (
     VERSION,
+    DeniedSend,
     Hello,
     Refused,
     Welcome,
@@ -35,13 +35,26 @@ from ordercast.session.frames import (
     decode_list,
     decode_names,
     decode_number,
+    encode_denied,
     encode_number,
     encode_refused,
     encode_welcome,
 )
 from ordercast.session.outbound import HOLD_MAX_NS, UNLIMITED, Outbound
+from ordercast.session.pem import TOKEN_SIZE
 from ordercast.session.pieces import HEADER, NUMBER, FrameKind, frame
 from ordercast.session.quota import Quota
+from ordercast.session.requests import (
+    Bye,
+    JoinGroups,
+    LeaveGroups,
+    ListGroups,
+    ListMembers,
+    Manage,
+    Request,
+    ShownToken,
+)
+from ordercast.session.rights import EVERYTHING, Denied, Granted, Shares
 
 SEND_CREDIT = 5 << 18  # bytes of messages that a client may have under way to its daemon
 CREDIT_PORTIONS = 10  # of a window: less than one of them is not given back yet
@@ -55,44 +68,15 @@ _FLAGS = SELF_DISCARD | CONFIRM | HEADED
 _PONG = frame(FrameKind.PONG)
 
 
-class JoinGroups(NamedTuple):
-    groups: tuple[str, ...]
-
-
-class LeaveGroups(NamedTuple):
-    groups: tuple[str, ...]
-
-
-class Bye(NamedTuple):
-    """The client ends in order."""
-
-
-class ListGroups(NamedTuple):
-    """The client asks which groups there are."""
-
-    after: str = ""  # those whose names come later in the alphabet
-
-
-class ListMembers(NamedTuple):
-    """The client asks who is in a group."""
-
-    group: str
-    after: str = ""
-
-
-class Manage(NamedTuple):
-    """An operator asks for something."""
-
-    document: dict[str, Any]
-
-
-Request = Hello | Send | JoinGroups | LeaveGroups | Bye | ListGroups | ListMembers | Refused | Manage
-
-
 class DaemonHalf:
     def __init__(self, message_size_max: int, quota: Quota | None = None, send_credit: int | None = None) -> None:
         self.name = ""  # in full, once it is welcome
         self.joined: set[str] = set()  # groups that it has asked for
+        self.granted: Granted = EVERYTHING  # what it may do
+        self.shares = Shares()  # what the clients of its identity have together; the driver has one for all
+        self._shares_in = False  # it has its part of that
+        self.lacking = ""  # the right that it lacked, when something was refused last
+        self._sends = 0  # frames with messages so far
         self._quota = quota or Quota()
         self._message_size_max = message_size_max
         self._outbound: Outbound | None = None
@@ -119,7 +103,8 @@ class DaemonHalf:
         match kind:
             case FrameKind.SEND:
                 self._pay(len(body) + HEADER.size)
-                return self._checked_send(decode_send(body))
+                self._sends += 1
+                return self._checked_send(decode_send(body), len(body) + HEADER.size)
             case FrameKind.JOIN:
                 return self._join(_changed_groups(body, checked_joinable))
             case FrameKind.ENTER:
@@ -158,7 +143,11 @@ class DaemonHalf:
         elif size > HEADER.size + _CHANGES_SIZE_MAX:
             raise WireError(f"a frame of kind {kind} with {size} bytes: at most {HEADER.size + _CHANGES_SIZE_MAX}")
 
-    def _greeted(self, kind: int, body: bytes) -> Hello:
+    def _greeted(self, kind: int, body: bytes) -> Hello | ShownToken:
+        if kind == FrameKind.TOKEN:
+            if len(body) != TOKEN_SIZE:
+                raise WireError(f"a token of {len(body)} bytes: it has {TOKEN_SIZE}")
+            return ShownToken(body)
         if kind != FrameKind.HELLO:
             raise WireError("a client of Ordercast says who it is first")
         hello = decode_hello(body)
@@ -206,7 +195,7 @@ class DaemonHalf:
         self.urge(encode_number(FrameKind.CREDIT, size))
         self._credit += size
 
-    def _checked_send(self, send: Send) -> Send:
+    def _checked_send(self, send: Send, size: int) -> Send | DeniedSend:
         if send.service not in SERVED:
             raise WireError(f"{send.service.name.lower()} messages are not served")
         if send.head not in self._heads:
@@ -218,6 +207,12 @@ class DaemonHalf:
                 check_may_send(head.groups, self.joined)
             if len(set(head.groups)) < len(head.groups):
                 raise WireError("a message that names a group twice")
+            try:
+                self.granted.check_send(head.groups)
+            except Denied as error:
+                self.accepted(size)
+                self.lacking = error.right
+                return self._deny(DeniedSend(self._sends, head.groups, str(error)))
             self._heads_size += len(send.head)
             if self._heads_size > HEADS_SIZE_MAX:
                 self._heads.clear()
@@ -235,8 +230,15 @@ class DaemonHalf:
         why = self._quota.refusal(len(self.joined), len(groups))
         if why is not None:
             return self._refuse(Refused(groups, True, why))
+        try:
+            for group in groups:
+                self.granted.check_join(group)
+            self.shares.check_join(self.granted, len(groups))
+        except Denied as error:
+            return self._refuse(Refused(groups, True, str(error)), error.right)
         self.joined.update(groups)
         self._quota.use(len(groups))
+        self.shares.join(self.granted, len(groups))
         return JoinGroups(groups)
 
     def _leave(self, groups: tuple[str, ...]) -> LeaveGroups | Refused:
@@ -244,15 +246,49 @@ class DaemonHalf:
         for group in groups:
             if group not in self.joined:
                 return self._refuse(Refused(groups, False, f"the client is not in the group {group}"))
-        self.joined.difference_update(groups)
-        self._heads.clear()  # what may be sent depends on them
-        self._heads_size = 0
-        self._quota.use(-len(groups))
+        self._gone_from(groups)
         return LeaveGroups(groups)
 
-    def _refuse(self, refused: Refused) -> Refused:
+    def _gone_from(self, groups: tuple[str, ...]) -> None:
+        self.joined.difference_update(groups)
+        self._forget_heads()  # what may be sent depends on them
+        self._quota.use(-len(groups))
+        self.shares.leave(self.granted, len(groups))
+
+    def _forget_heads(self) -> None:
+        self._heads.clear()
+        self._heads_size = 0
+
+    def regrant(self, granted: Granted) -> LeaveGroups | None:
+        """Its rights have changed: perhaps it has to leave groups, and is told why."""
+        self.granted = granted
+        self._forget_heads()
+        gone, why = [], ""
+        for group in sorted(self.joined):
+            try:
+                granted.check_join(group)
+            except Denied as error:
+                gone.append(group)
+                why = why or str(error)
+        if not gone:
+            return None
+        self._gone_from(tuple(gone))
+        self._deny(DeniedSend(0, tuple(gone), why))
+        return LeaveGroups(tuple(gone))
+
+    def _deny(self, denied: DeniedSend) -> DeniedSend:
+        self.urge(encode_denied(denied))
+        return denied
+
+    def _refuse(self, refused: Refused, right: str = "") -> Refused:
+        self.lacking = right
         self.urge(encode_refused(refused))
         return refused
+
+    def let_in(self, granted: Granted, shares: Shares) -> None:
+        """It may be welcome, with these rights. Denied when its identity has too many sessions."""
+        shares.begin(granted)
+        self.granted, self.shares, self._shares_in = granted, shares, True
 
     # To the client
 
@@ -289,6 +325,9 @@ class DaemonHalf:
         self._outbound, self._urgent, self._urgent_size = None, [], 0
         self._wanted = self.extra = 0
         self._quota.use(-len(self.joined))
+        if self._shares_in:
+            self._shares_in = False
+            self.shares.end(self.granted, len(self.joined))
         self.joined.clear()
 
     @property

@@ -16,27 +16,21 @@ from typing import NamedTuple, Protocol
 
 from ordercast.groups.desk import GroupDesk
 from ordercast.groups.layer import MessageRun, join_payload, leave_payload
+from ordercast.groups.names import AT, GROUPS_MAX
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import Instant
 from ordercast.model.service import Service
 from ordercast.session.batches import Send, encode_confirm
 from ordercast.session.counters import ClientCounters, ClientRefusal
-from ordercast.session.daemon_half import (
-    Bye,
-    DaemonHalf,
-    JoinGroups,
-    LeaveGroups,
-    ListGroups,
-    ListMembers,
-    Manage,
-    Request,
-)
+from ordercast.session.daemon_half import DaemonHalf
 from ordercast.session.frames import (
     PAGE_MAX,
+    DeniedSend,
     Hello,
     Listing,
     Members,
     Refused,
+    SlowPolicy,
     encode_listing,
     encode_members,
 )
@@ -44,6 +38,17 @@ from ordercast.session.handouts import Handout, Session
 from ordercast.session.outbound import HOLD_MAX_NS, UNLIMITED
 from ordercast.session.pieces import HEADER, FrameKind
 from ordercast.session.quota import Quota
+from ordercast.session.requests import (
+    Bye,
+    JoinGroups,
+    LeaveGroups,
+    ListGroups,
+    ListMembers,
+    Manage,
+    Request,
+    ShownToken,
+)
+from ordercast.session.rights import Denied, Granted, Shares
 
 CHANGES_MAX = 100  # joins and leaves of one client that wait to be ordered before no more is read from it
 COSTLY = frozenset(
@@ -97,11 +102,29 @@ class SessionHost(Protocol):
     ) -> None: ...
 
 
+class SessionGate(Protocol):
+    """Who lets clients in, and is told what they were not allowed."""
+
+    @property
+    def shares(self) -> Shares: ...
+    def admit(self, token: bytes | None) -> Granted:
+        """Return what this client may do. Denied when it may not even connect."""
+
+    def on_denied(self, right: str, groups: Sequence[str], why: str) -> None: ...
+    def on_joined(self, groups: Sequence[str]) -> None: ...
+
+
 class SessionDesk:
     def __init__(
-        self, session: Session, host: SessionHost, rules: ClientRules, quota: Quota, counters: ClientCounters
+        self,
+        session: Session,
+        host: SessionHost,
+        rules: ClientRules,
+        quota: Quota,
+        counters: ClientCounters,
+        gate: SessionGate | None = None,
     ) -> None:
-        """`session`: whom the host tells, which is the driver of this."""
+        """`session`: whom the host tells, which is the driver of this. Without a gate everybody may do everything."""
         self.half = DaemonHalf(rules.message_size_max, quota, rules.send_credit)
         self.number = 0  # of its session, while it has one
         self.work = 0  # groups that it asked to join or leave, or as much other work; the driver takes it away
@@ -109,6 +132,9 @@ class SessionDesk:
         self._host = host
         self._rules = rules
         self._counters = counters
+        self._gate = gate
+        self._token: bytes | None = None  # that it has shown
+        self._has_chosen_name = False  # the daemon did not find it one
         self._changes = 0  # joins and leaves that are not submitted yet
         self.sent = 0  # messages that the client has sent
         self.given = 0  # messages that came for it
@@ -136,18 +162,27 @@ class SessionDesk:
                 self.sent += len(request.payloads)
                 accepted = partial(self.half.accepted, size)
                 self._host.request(self.number, request.payloads, request.service, accepted)
+            case DeniedSend():
+                self.deny(self.half.lacking, request.groups, request.why)
             case JoinGroups():
+                if self._gate is not None:
+                    self._gate.on_joined(request.groups)
                 self._change(join_payload(self.half.name, request.groups), len(request.groups))
             case LeaveGroups():
                 self._change(leave_payload(self.half.name, request.groups), len(request.groups))
             case Refused():
-                self._counters.refusals[ClientRefusal.GROUPS] += 1
                 self.work += len(request.groups)
+                if self.half.lacking:
+                    self.deny(self.half.lacking, request.groups, request.why)
+                else:
+                    self._counters.refusals[ClientRefusal.GROUPS] += 1
             case ListGroups():
                 self._answer(encode_listing(Listing(*self._host.desk.groups.table.page(request.after, PAGE_MAX))))
             case ListMembers():
                 page = self._host.desk.groups.table.members_page(request.group, request.after, PAGE_MAX)
                 self._answer(encode_members(Members(*page)))
+            case ShownToken():
+                self._token = request.token
             case Hello():
                 return self._greet(request)
             case Manage():
@@ -162,11 +197,49 @@ class SessionDesk:
             why = "this daemon has as many clients as it may: raise sessions_max in [clients]"
             return self._refuse(ClientRefusal.FULL, why)
         try:
+            if self._gate is not None:
+                self._let_in(hello, self._gate)
             self.number, name = self._host.open_session(self._session, hello.name)
+        except Denied as error:
+            self.deny(error.right, (), str(error))
+            return Ending(str(error))
         except UsageError as error:
             return self._refuse(ClientRefusal.NAME, str(error))
+        self._has_chosen_name = bool(hello.name)
         self.half.welcome(name, hello, rules.queue_size_max, rules.hold_ns, rules.still_ns)
         return hello
+
+    def _let_in(self, hello: Hello, gate: SessionGate) -> None:
+        granted = gate.admit(self._token)
+        granted.check_name(hello.name)
+        if hello.policy is SlowPolicy.HOLD:
+            granted.check_hold()
+        self.half.let_in(granted, gate.shares)
+
+    def deny(self, right: str, groups: Sequence[str], why: str) -> None:
+        self._counters.refusals[ClientRefusal.RIGHTS] += 1
+        self._counters.denials[right] += 1
+        if self._gate is not None:
+            self._gate.on_denied(right, groups, why)
+
+    def regrant(self) -> Ending | None:
+        """The rules have changed: what this client may do is asked for again. It has to go when it may not be here."""
+        if self._gate is None or not self.number:
+            return None
+        try:
+            granted = self._gate.admit(self._token)
+            granted.check_name(self.half.name.partition(AT)[0] if self._has_chosen_name else "")
+            if self.half.outbound.policy is SlowPolicy.HOLD:
+                granted.check_hold()
+        except Denied as error:
+            self.deny(error.right, (), str(error))
+            return Ending(str(error))
+        leaves = self.half.regrant(granted)
+        groups = () if leaves is None else leaves.groups
+        for start in range(0, len(groups), GROUPS_MAX):
+            part = groups[start : start + GROUPS_MAX]
+            self._change(leave_payload(self.half.name, part), len(part))
+        return None
 
     def _refuse(self, kind: ClientRefusal, why: str) -> Ending:
         self._counters.refusals[kind] += 1

@@ -66,6 +66,14 @@ class Refused(NamedTuple):
     why: str
 
 
+class DeniedSend(NamedTuple):
+    """Messages that are not sent, as the client lacks a right."""
+
+    number: int  # of the SEND frame, the first being 1; 0: the client was taken out of these groups
+    groups: tuple[str, ...]
+    why: str
+
+
 _FLAG = Struct(">?")
 _HELLO = Struct(">4sHBI")
 _HELLO_VERSION = Struct(">4sH")  # these bytes mean the same in all versions
@@ -199,3 +207,13 @@ def decode_refused(body: bytes) -> Refused:
     reader = ByteReader(body, what="a refusal")
     (joins,) = reader.unpack(_FLAG)
     return Refused(read_names(reader), joins, str(reader.rest(), "utf-8", "replace"))
+
+
+def encode_denied(denied: DeniedSend) -> bytes:
+    return frame(FrameKind.DENIED, NUMBER.pack(denied.number), write_names(denied.groups), denied.why.encode())
+
+
+def decode_denied(body: bytes) -> DeniedSend:
+    reader = ByteReader(body, what="a denial")
+    (number,) = reader.unpack(NUMBER)
+    return DeniedSend(number, read_names(reader), str(reader.rest(), "utf-8", "replace"))

@@ -43,6 +43,8 @@ class FrameKind(IntEnum):
     MANAGE = 24  # an operator's question, and its answer
     MANAGED = 25
     ENTER = 26
+    TOKEN = 27  # ahead of a HELLO: what a client shows that has no certificate
+    DENIED = 28
 
 
 def frame(kind: FrameKind, *parts: bytes) -> bytes:

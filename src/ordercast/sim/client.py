@@ -18,7 +18,7 @@ from ordercast.model.ids import MILLISECOND
 from ordercast.model.service import Service
 from ordercast.session.batches import Confirm, send_size
 from ordercast.session.client_half import BYE, ClientHalf, Closing, Managed, News, cost_of
-from ordercast.session.frames import Listing, Members, Refused, SlowPolicy, Welcome
+from ordercast.session.frames import DeniedSend, Listing, Members, Refused, SlowPolicy, Welcome
 from ordercast.session.pieces import FrameKind
 from ordercast.session.reader import FrameReader
 from ordercast.sim.group_tally import GroupOccurrence as Row
@@ -235,7 +235,7 @@ class SimClient:
                 self._inbox.append((news, size))
                 self._inbox_size += size
                 self.station.witness.receives(self.id, self._inbox_size, size)
-            case Welcome() | Reconnected() | Listing() | Members() | Managed():
+            case Welcome() | Reconnected() | Listing() | Members() | Managed() | DeniedSend():
                 raise AssertionError(f"nobody has asked for {news}")
             case _:
                 assert_never(news)

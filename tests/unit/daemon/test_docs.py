@@ -43,7 +43,8 @@ def expected() -> list[tuple[str, str]]:
     clients["hold"] = f'"{duration_text(ClientsConfig().hold_ns)}"'
     for key in TABLES["clients"]:
         default = clients.get(key.name)
-        rows.append((f"clients.{key.name}", f"`{default}`" if default else shown(getattr(ClientsConfig(), key.field))))
+        usually = "none" if key.name == "certificates" else shown(getattr(ClientsConfig(), key.field))
+        rows.append((f"clients.{key.name}", f"`{default}`" if default else usually))
     rows += [("security.key", "none"), ("security.insecure", "`false`"), ("state.folder", "none")]
     usual = NodeConfig()
     rows += [("inbox.size_max", shown(usual.inbox_size_max)), ("inbox.stall", shown(duration_text(usual.stall_ns)))]

@@ -46,13 +46,12 @@ class Hub:
         for side in self.groups[group]:
             self._view(group, side)
 
-    def send(self, group: str, sender: HubMember, data: list[bytes]) -> None:
+    def send(self, groups: tuple[str, ...], sender: HubMember, data: list[bytes]) -> None:
         places = Places(ConfigurationId(0, ProcessId(1)), 1, 0, 1, 0)
-        batch = Batch((group,), sender.name, data, [0] * len(data), places)
-        for side in self.groups.get(group, []):
-            if sender in side:
-                for member in side:
-                    member.tell(batch)
+        batch = Batch(groups, sender.name, data, [0] * len(data), places)
+        sides = [side for group in groups for side in self.groups.get(group, []) if sender in side]
+        for member in dict.fromkeys(member for side in sides for member in side):
+            member.tell(batch)
 
     def _view(self, group: str, side: tuple[HubMember, ...]) -> None:
         ring = ConfigurationId(next(self._views), ProcessId(1))
@@ -115,6 +114,5 @@ class HubMember(Member):
         self_discard: bool,
         headed: bool,
     ) -> Position | None:
-        for group in groups:
-            self.hub.send(group, self, data)
+        self.hub.send(groups, self, data)
         return None

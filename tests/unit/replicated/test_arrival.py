@@ -14,6 +14,7 @@ from ordercast.replicated.effects import DeskEffect, Dial, Donor, HangUp, Progre
 from ordercast.replicated.frames import (
     END,
     REQUEST,
+    Place,
     TransferFrame,
     address_of,
     body_size,
@@ -163,6 +164,7 @@ def test_frames_survive_their_bytes() -> None:
         head = frame_head(frame)
         assert body_size(head) == len(frame.body) and frame_from(head, frame.body) == frame
     assert frames(first=2)[-1] == TransferFrame(END, 3, zlib.crc32(b"".join(PIECES)), b"")
-    assert place_from(address_of(place_from(b"::1 7"))) == ("::1", 7) and place_from(b"nowhere") == ("127.0.0.1", 0)
+    assert place_from(address_of(Place("::1", 7, b"secret"))) == ("::1", 7, b"secret")
+    assert place_from(b"nowhere") == ("nowhere", 0, b"")
     with pytest.raises(WireError, match="no state"):
         body_size(b"HTTP/1.1 400 Bad ")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ordercast.daemon.sockets.sealed_streams import SealedWriter, answer_sealed, ask_sealed, new_secret
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import SECOND, Instant
 from ordercast.replicated import effects
@@ -59,7 +60,8 @@ class DiesAfter(Made):
             yield piece
 
 
-Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
+Script = Callable[[asyncio.StreamReader, SealedWriter], Coroutine[Any, Any, None]]
+SECRET = new_secret()
 
 
 async def scripted(script: Script) -> asyncio.Server:
@@ -67,8 +69,8 @@ async def scripted(script: Script) -> asyncio.Server:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await script(reader, writer)
-        except ConnectionError:
+            await script(reader, (await answer_sealed(reader, writer, SECRET))[1])
+        except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
             writer.close()
@@ -77,7 +79,8 @@ async def scripted(script: Script) -> asyncio.Server:
 
 
 def place_of(server: asyncio.Server) -> Place:
-    return Place(*server.sockets[0].getsockname()[:2])
+    host, port = server.sockets[0].getsockname()[:2]
+    return Place(host, port, SECRET)
 
 
 class Failed(Exception):
@@ -271,7 +274,7 @@ async def test_nobody_listens_there() -> None:
 
 @live
 async def test_garbage_is_no_state() -> None:
-    async def garbage(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def garbage(reader: asyncio.StreamReader, writer: SealedWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         await writer.drain()
 
@@ -290,7 +293,7 @@ def place_of_text(got: Fetched) -> str:
 
 @live
 async def test_a_damaged_piece_is_fetched_from_another_donor() -> None:
-    async def damaged(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def damaged(reader: asyncio.StreamReader, writer: SealedWriter) -> None:
         first, second = list(Made(2).pieces())
         writer.write(piece_frame(0, first) + piece_frame(1, second, checksum=1))
         await writer.drain()
@@ -307,7 +310,7 @@ async def test_a_damaged_piece_is_fetched_from_another_donor() -> None:
 
 @live
 async def test_a_donor_that_stalls_is_given_up() -> None:
-    async def stalls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def stalls(reader: asyncio.StreamReader, writer: SealedWriter) -> None:
         writer.write(piece_frame(0, next(Made(1).pieces())))
         await writer.drain()
         await reader.read(1000)
@@ -326,7 +329,7 @@ async def test_a_donor_that_stalls_is_given_up() -> None:
 async def test_a_slow_donor_is_not_given_up_while_it_gives() -> None:
     """Each piece takes half of the patience, and all of them far more than it."""
 
-    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def slow(reader: asyncio.StreamReader, writer: SealedWriter) -> None:
         chain = 0
         for number, piece in enumerate(Made(6, size=1024).pieces()):
             await asyncio.wait([asyncio.create_task(asyncio.Event().wait())], timeout=0.1)
@@ -392,16 +395,20 @@ async def test_a_picture_that_is_withdrawn_is_not_finished() -> None:
 # What a donor is asked
 
 
+@pytest.mark.parametrize("is_known", [True, False], ids=["sealed", "clear"])
 @pytest.mark.parametrize(
     "request_bytes",
     [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", struct.pack("!4sHHHQ", b"OCXF", 9, 0, 0, 0), b"OC"],
     ids=["stranger", "version", "short"],
 )
 @live
-async def test_a_donor_survives_strangers(request_bytes: bytes) -> None:
+async def test_a_donor_survives_strangers(request_bytes: bytes, is_known: bool) -> None:
     async with Donor(patience=QUICK) as donor:
-        reader, writer = await asyncio.open_connection(*donor.place)
-        writer.write(request_bytes)
+        reader, writer = await asyncio.open_connection(*donor.place[:2])
+        if is_known:
+            (await ask_sealed(reader, writer, donor.place.secret))[1].write(request_bytes)
+        else:
+            writer.write(request_bytes)
         writer.write_eof()
         await reader.read()
         writer.close()
@@ -412,10 +419,51 @@ async def test_a_donor_survives_strangers(request_bytes: bytes) -> None:
 
 
 @live
+async def test_whoever_lacks_the_secret_gets_nothing_and_what_was_recorded_is_not_answered_again() -> None:
+    recorded: list[bytes] = []
+
+    async def passes_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, onward = await asyncio.open_connection(*donor.place[:2])
+        seen.append(bytearray())
+
+        async def answers() -> None:
+            while data := await there.read(1000):
+                seen[-1] += data
+                writer.write(data)
+            writer.close()
+
+        answering = asyncio.create_task(answers())
+        while data := await reader.read(1000):
+            recorded.append(data)
+            onward.write(data)
+        onward.close()
+        await answering
+
+    seen: list[bytearray] = []
+    async with Donor(patience=QUICK) as donor:
+        donor.offer(NAME, KEY, Made(2))
+        for secret in (b"", bytes(32), donor.place.secret[::-1]):
+            with pytest.raises(Failed):
+                await Fetched(("a", donor.place._replace(secret=secret)), patience=Patience(rounds_max=1)).run()
+        between = await asyncio.start_server(passes_on, "127.0.0.1", 0)
+        async with between:
+            got = Fetched(("a", place_of(between)._replace(secret=donor.place.secret)))
+            await got.run()
+        assert got.pieces == list(Made(2).pieces())
+        assert not any(piece[:100] in seen[0] for piece in got.pieces)
+        reader, writer = await asyncio.open_connection(*donor.place[:2])
+        writer.write(b"".join(recorded))
+        writer.write_eof()
+        answer = await reader.read()
+        writer.close()
+        assert len(answer) < 200  # a salt, and a refusal that nobody can read
+
+
+@live
 async def test_a_place_that_is_taken_is_told_in_a_sentence() -> None:
     async with Donor() as donor:
         with pytest.raises(UsageError, match="choose another address or port"):
-            await Donor(*donor.place).__aenter__()
+            await Donor(*donor.place[:2]).__aenter__()
 
 
 # Nothing leaks

@@ -340,6 +340,7 @@ def test_the_stream_costs_credit_and_answers_do_not(kind: FrameKind) -> None:
     }
     from_a_client = {
         FrameKind.HELLO,
+        FrameKind.TOKEN,
         FrameKind.SEND,
         FrameKind.JOIN,
         FrameKind.ENTER,

@@ -42,6 +42,8 @@ FIXED = {
     FrameKind.MEMBERS: 1,
     FrameKind.WANT: 1,
     FrameKind.REFUSED: 1,
+    FrameKind.TOKEN: 1,
+    FrameKind.DENIED: 1,
 }
 
 

@@ -20,12 +20,12 @@ from ordercast.session import desk as desk_module
 from ordercast.session.batches import decode_dropped, encode_send
 from ordercast.session.client_half import BYE, ClientHalf
 from ordercast.session.counters import ClientCounters, ClientRefusal
-from ordercast.session.daemon_half import Manage
 from ordercast.session.desk import ClientRules, Ending, Outcome, SessionDesk
 from ordercast.session.frames import Hello, SlowPolicy, encode_document, encode_names
 from ordercast.session.handouts import Handout, Session
 from ordercast.session.pieces import HEADER, FrameKind
 from ordercast.session.quota import Quota
+from ordercast.session.requests import Manage
 from tests.unit.groups.stage import parcel_of, view_of
 
 RING = ConfigurationId(4, ProcessId(1))

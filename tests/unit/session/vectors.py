@@ -30,6 +30,7 @@ from ordercast.session.batches import (
 )
 from ordercast.session.client_half import BYE, PING, PONG
 from ordercast.session.frames import (
+    DeniedSend,
     Hello,
     Listing,
     Members,
@@ -37,6 +38,7 @@ from ordercast.session.frames import (
     SlowPolicy,
     Welcome,
     decode_closing,
+    decode_denied,
     decode_document,
     decode_hello,
     decode_list,
@@ -47,6 +49,7 @@ from ordercast.session.frames import (
     decode_refused,
     decode_welcome,
     encode_closing,
+    encode_denied,
     encode_document,
     encode_hello,
     encode_list,
@@ -65,7 +68,7 @@ from ordercast.session.news import (
     decode_view,
     encode_news,
 )
-from ordercast.session.pieces import HEADER, FrameKind
+from ordercast.session.pieces import HEADER, FrameKind, frame
 
 from ..wire.vectors import LINE, RING, Group
 
@@ -382,4 +385,22 @@ VECTORS = (
     _document(FrameKind.MANAGE, "A question of an operator", {"do": "remove", "name": "delta"}),
     _document(FrameKind.MANAGED, "The answer to a MANAGE that is refused", {"error": "delta is not on the node list"}),
     _named(FrameKind.ENTER, "A replica joins the others", ("$replica/accounts",)),
+    _vector(
+        FrameKind.TOKEN,
+        "What a client without a certificate shows, ahead of its HELLO",
+        {"token": bytes(range(32)).hex()},
+        lambda: frame(FrameKind.TOKEN, bytes(range(32))),
+        lambda body: {"token": body.hex()},
+        (32, "token"),
+    ),
+    _vector(
+        FrameKind.DENIED,
+        "A SEND that goes nowhere, as the client lacks a right",
+        DeniedSend(7, ("chat", "news"), "no right"),
+        lambda: encode_denied(DeniedSend(7, ("chat", "news"), "no right")),
+        decode_denied,
+        (4, "number"),
+        *names_groups("chat", "news"),
+        (8, "why"),
+    ),
 )

@@ -12,7 +12,20 @@ from ordercast.cli.declare import Declared
 HERE = "ordercast.cli.commands"
 CHAPTERS = {
     "A cluster": (
-        *("demo", "up", "daemon", "status", "cluster", "reload", "key", "config", "networks", "topology", "sites"),
+        *(
+            "demo",
+            "up",
+            "daemon",
+            "status",
+            "cluster",
+            "reload",
+            "key",
+            "certs",
+            "config",
+            "networks",
+            "topology",
+            "sites",
+        ),
         *("graph", "engines"),
     ),
     "Its clients": ("chat", "send", "listen", "groups", "clients", "archive", "journal"),

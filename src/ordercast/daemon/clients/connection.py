@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
-import struct
-from collections.abc import Generator, Hashable
+from collections.abc import Generator
 from functools import partial
 from typing import Any, Protocol
 
 from ordercast.daemon import management
+from ordercast.daemon.clients.door import ClientGate, Door
 from ordercast.daemon.clients.told import ClientTold
 from ordercast.daemon.host import GroupHost
 from ordercast.daemon.logs import Rationed
@@ -24,13 +23,15 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import SECOND
 from ordercast.session.batches import frame_size_max
 from ordercast.session.counters import ClientRefusal
-from ordercast.session.daemon_half import DaemonHalf, Manage
+from ordercast.session.daemon_half import DaemonHalf
 from ordercast.session.desk import COSTLY, ClientRules, Ending, Outcome, SessionDesk
 from ordercast.session.frames import Hello, encode_closing, encode_document
 from ordercast.session.handouts import Handout
 from ordercast.session.pieces import FrameKind, frame
 from ordercast.session.quota import Quota
 from ordercast.session.reader import FrameReader
+from ordercast.session.requests import Manage
+from ordercast.session.tls import TlsRefused
 
 GREETING_SIZE_MAX = 512  # bytes
 LINGER_S = 60.0  # a client that is being closed may take so long to read the reason
@@ -43,7 +44,7 @@ FRAMES_TOGETHER = 256  # of one read, before it is asked whether others should h
 FRAMES_FEW = 16  # of one read, which are not worth counting
 QUIET_S = 15.0  # a connection over TCP that was silent for so long is asked whether it is alive
 SILENCE_MAX_S = 90.0  # and given up after so long
-PEER_CREDENTIALS = struct.Struct("3i")  # process, user, group
+HANDSHAKE_WORK = 100  # a part of a handshake is as much work as so many groups that are joined
 
 _log = logging.getLogger(__name__)
 _rationed = Rationed(_log)
@@ -56,6 +57,8 @@ class Server(Protocol):
     def room(self) -> bytearray: ...
     @property
     def quota(self) -> Quota: ...
+    @property
+    def door(self) -> Door: ...
     @property
     def tasks(self) -> set[asyncio.Task[None]]: ...
     @property
@@ -72,8 +75,8 @@ class Server(Protocol):
 
 class Connection(asyncio.BufferedProtocol):
     def __init__(self, server: Server, host: GroupHost, *, is_remote: bool) -> None:
-        self.desk = SessionDesk(self, host, server.rules, server.quota, host.counters.clients)
-        self.place: Hashable = ""  # where it comes from: a user of this machine, or a host
+        self.gate = ClientGate(server.door, is_remote=is_remote)
+        self.desk = SessionDesk(self, host, server.rules, server.quota, host.counters.clients, self.gate)
         self._server = server
         self._host = host
         self._is_remote = is_remote
@@ -95,13 +98,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         transport.set_write_buffer_limits(WRITE_SIZE_MAX)
         self._heard_at = self._began_at = asyncio.get_running_loop().time()
-        sock = transport.get_extra_info("socket")
-        if self._is_remote:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            self.place = (transport.get_extra_info("peername") or ("",))[0]
-        else:
-            self.place = _user(sock)
+        self.gate.open(transport)
         self._server.arrived(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -138,7 +135,8 @@ class Connection(asyncio.BufferedProtocol):
                 break
             outcome = self.desk.receive(kind, body)
             if self.desk.work:
-                self._work()
+                work, self.desk.work = self.desk.work, 0
+                self._server.works(work)
             if outcome is not None:
                 self._act_on(outcome)
         return count
@@ -159,6 +157,20 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
             self.buffer_updated(0)
 
+    def may_shake_hands(self) -> bool:
+        """Handshakes take time, which the engine must have too: the rest waits for the next turn of the event loop."""
+        if self._is_waiting or self._may_go_on(is_costly=False):
+            self._server.works(HANDSHAKE_WORK)
+        return not self._is_waiting
+
+    def on_refused(self, why: TlsRefused) -> None:
+        """There is no secure connection: the client was told so by TLS, and has a moment to read it."""
+        counters = self._host.counters.clients
+        counters.refusals[ClientRefusal.TLS] += 1
+        counters.insecure[why.reason] += 1
+        self.gate.on_refused(why)
+        self._go("", FAREWELL_S)
+
     def eof_received(self) -> bool:
         return False
 
@@ -177,10 +189,6 @@ class Connection(asyncio.BufferedProtocol):
 
     # Requests
 
-    def _work(self) -> None:
-        work, self.desk.work = self.desk.work, 0
-        self._server.works(work)
-
     def _act_on(self, outcome: Outcome) -> None:
         match outcome:
             case Manage():
@@ -188,6 +196,7 @@ class Connection(asyncio.BufferedProtocol):
             case Hello():
                 self._reader.size_max = frame_size_max(self._server.rules.message_size_max)
                 self._server.greeted(self)
+                self.gate.on_connected(self.name)
             case Ending():
                 self.leave_with(outcome)
 
@@ -209,8 +218,9 @@ class Connection(asyncio.BufferedProtocol):
                 self.half.urge(encode_document(FrameKind.MANAGED, answer))
                 self._host.touch(self)
 
-        if self._is_remote and document.get("do") not in ("list", "clients"):
-            reply({"error": "a cluster is changed at the unix socket of a daemon, not over TCP: run this on its host"})
+        if (why := self.gate.refusal_of(document)) is not None:
+            self.desk.deny("manage", (), why)
+            reply({"error": why})
             return
         if len(self._server.tasks) >= QUESTIONS_MAX:
             reply({"error": "the daemon is busy with questions of operators: try again"})
@@ -267,11 +277,8 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def waiting_size(self) -> int:
-        return self.half.waiting_size + self._buffered
-
-    @property
-    def _buffered(self) -> int:
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+        buffered = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return self.half.waiting_size + buffered
 
     @property
     def received_size(self) -> int:
@@ -282,7 +289,7 @@ class Connection(asyncio.BufferedProtocol):
         outbound, lasted = self.half.outbound, asyncio.get_running_loop().time() - self._began_at
         return ClientTold(
             self.name,
-            str(self.place) if self._is_remote else f"user {self.place}",
+            self.gate.where,
             round(lasted, 3),
             tuple(sorted(self.half.joined)),
             outbound.policy.name.lower(),
@@ -360,16 +367,19 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self, why: str) -> None:
         """Tell the client why, if it is not its own wish, and let it go."""
-        if self.is_closing or self._transport is None:
-            return
-        patience_s = LINGER_S if self.desk.number else FAREWELL_S
+        if not self.is_closing and self._transport is not None:
+            self._go(why, LINGER_S if self.desk.number else FAREWELL_S, closes=not why)
+
+    def _go(self, why: str, patience_s: float, *, closes: bool = False) -> None:
+        assert self._transport is not None
         self._end()
         self._server.leaves(self)
         self._lingering = asyncio.get_running_loop().call_later(patience_s, self.abort)
-        if not why:
+        if closes:
             self._transport.close()
             return
-        self._transport.write(encode_closing(why))
+        if why:
+            self._transport.write(encode_closing(why))
         # The client closes when it has read this. If this end closed first while something was on its way to it, TCP
         # would throw away what the client has not read.
         self._transport.write_eof()
@@ -388,11 +398,3 @@ class Connection(asyncio.BufferedProtocol):
             self._server.account(number, self._host.desk.requests_size_of(number))  # what it has sent is still sent
         self._reader.forget()
         self.account()
-
-
-def _user(sock: socket.socket) -> int:
-    """Who is at the other end of a unix socket, where the kernel tells."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return 0
-    _, user, _ = PEER_CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER_CREDENTIALS.size))
-    return int(user)

@@ -10,20 +10,27 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import socket
 import stat
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
+from ordercast.daemon.audit import Audited
+from ordercast.daemon.clients.certificates import Certificates
 from ordercast.daemon.clients.connection import FAREWELL_S, Connection
+from ordercast.daemon.clients.door import SPEAKS_TLS, Door
 from ordercast.daemon.clients.memory import memory_size
 from ordercast.daemon.clients.strangers import Strangers
 from ordercast.daemon.clients.told import ClientTold
 from ordercast.daemon.config.node import ClientsConfig
 from ordercast.daemon.descriptors import STRANGERS_MAX
 from ordercast.daemon.host import GroupHost
+from ordercast.daemon.logs import fields
 from ordercast.model.errors import UsageError
 from ordercast.session.addresses import TcpAddress, UnixAddress, is_trusted, socket_path, usual_folder
 from ordercast.session.budget import Budget
@@ -31,6 +38,9 @@ from ordercast.session.counters import ClientRefusal
 from ordercast.session.desk import ClientRules
 from ordercast.session.quota import Quota
 from ordercast.session.reader import ROOM
+from ordercast.session.rights import AccessRule, Rights
+from ordercast.session.tls_channel import TlsChannel
+from ordercast.session.tls_words import refused_client
 
 GREETING_S = 10.0  # in which a client must have said who it is
 CROWDED_GREETING_S = 2.0  # the same, once there are many who have not
@@ -39,13 +49,21 @@ LOOK_EVERY_S = 1.0  # at strangers
 LOOKS = 5  # of these, before clients that are known are looked at too
 BACKLOG = 1024  # connections that the kernel keeps until they are accepted
 WORK_MAX = 2000  # groups that clients may ask to join or leave in one turn of the event loop, or as much other work
+IDENTITIES_SHOWN = 20
+CERTIFICATE_LOOKS = 60  # at strangers, before certificates are looked at
 ACCEPTED_MAX = 64  # of these in one turn of the event loop: who greets at once is heard before the next come
+
+_log = logging.getLogger(__name__)
 
 
 class ClientServer:
     """Serves clients of a host while it is entered."""
 
-    def __init__(self, host: GroupHost, config: ClientsConfig, strangers_max: int | None = None) -> None:
+    def __init__(
+        self, host: GroupHost, config: ClientsConfig, strangers_max: int | None = None, door: Door | None = None
+    ) -> None:
+        """Serve clients of a host. Everybody who may connect may do everything when there is no door."""
+        self.door = door or Door()
         self._host = host
         self._config = config
         self._servers: list[asyncio.Server] = []
@@ -69,6 +87,7 @@ class ClientServer:
             host.config.sizes.message_size_max, config.sessions_max, config.queue_size_max, config.hold_ns
         )
         self.room = bytearray(ROOM)  # where every connection reads, one after the other
+        self._sealed_room = memoryview(bytearray(ROOM if self.door.certificates else 0))  # the same beneath TLS
         self.addresses: list[UnixAddress | TcpAddress] = []
         self.tasks: set[asyncio.Task[None]] = set()  # answers to operators that are being found
 
@@ -123,7 +142,7 @@ class ClientServer:
         self._come(connection)
 
     def _come(self, stranger: Connection) -> None:
-        pushed_out = self.strangers.come(stranger, stranger.place, asyncio.get_running_loop().time())
+        pushed_out = self.strangers.come(stranger, stranger.gate.place, asyncio.get_running_loop().time())
         if pushed_out is not None and not self._is_ending:  # at the end all go, each with its reason
             pushed_out.push_out(
                 f"more than {self._strangers_max:,} connections have not said who they are, and this is the oldest of "
@@ -181,12 +200,18 @@ class ClientServer:
         """So many bytes are kept for a client now, or of a session that has ended. The largest debtors go, until the
         others are within the budget."""
         self.budget.owe(debtor, debt)
-        while self.budget.is_exceeded and not self._is_relieving:
+        self._relieve(self.budget)
+        if isinstance(debtor, Connection) and (share := debtor.gate.budget) is not None:
+            share.owe(debtor, debt)
+            self._relieve(share)
+
+    def _relieve(self, budget: Budget[Any]) -> None:
+        while budget.is_exceeded and not self._is_relieving:
             self._is_relieving = True
-            self._dismiss(*self.budget.largest())
+            self._dismiss(*budget.largest(), budget)
             self._is_relieving = False
 
-    def _dismiss(self, debtor: Connection | int, debt: int) -> None:
+    def _dismiss(self, debtor: Connection | int, debt: int, budget: Budget[Any]) -> None:
         if isinstance(debtor, int):
             self._host.desk.drop_requests(debtor)
             self.budget.owe(debtor, 0)
@@ -194,11 +219,12 @@ class ClientServer:
             pass  # it has taken some of it
         elif debtor.is_closing:
             debtor.abort()
-            self.budget.owe(debtor, 0)
+            budget.owe(debtor, 0)
         else:
             self._host.counters.clients.over_memory += 1
             self._host.desk.drop_requests(debtor.number)
-            debtor.disconnect(self.budget.reason(debt))
+            why = budget.reason(debt) if budget is self.budget else debtor.gate.memory_reason(debt)
+            debtor.disconnect(why)
 
     async def _listen_unix(self) -> None:
         path = socket_path(self._host.config.name, self._config.folder)
@@ -249,8 +275,26 @@ class ClientServer:
     def _accept_local(self) -> Connection:
         return Connection(self, self._host, is_remote=False)
 
-    def _accept_remote(self) -> Connection:
-        return Connection(self, self._host, is_remote=True)
+    def _accept_remote(self) -> asyncio.BufferedProtocol:
+        connection = Connection(self, self._host, is_remote=True)
+        if self.door.certificates is None:
+            return connection
+        return TlsChannel(connection, self.door.half(), refused_client, SPEAKS_TLS, self._sealed_room)
+
+    def reload(self, rules: Sequence[AccessRule]) -> bool:
+        """Take other rights, and read the certificates again; tell whether those are new. UsageError, and nothing
+        changed, when they cannot be used. Who lacks a right now loses what it had by it, and is told."""
+        certificates = self.door.certificates
+        is_new = certificates is not None and self._reread(certificates)
+        self.door.rights = Rights(rules)
+        for connection in [connection for connection in self.connections if connection.name]:
+            connection.leave_with(connection.desk.regrant())
+            connection.flush()
+        return is_new
+
+    @property
+    def host(self) -> GroupHost:
+        return self._host
 
     @property
     def memory_size(self) -> int:
@@ -265,6 +309,14 @@ class ClientServer:
     @property
     def memberships(self) -> int:
         return self.quota.used
+
+    @property
+    def certificate_days(self) -> int | None:
+        return None if self.door.certificates is None else self.door.certificates.days_left()
+
+    @property
+    def sessions_by_identity(self) -> dict[str, int]:
+        return dict(Counter(self.door.shares.sessions).most_common(IDENTITIES_SHOWN))
 
     def clients(self) -> list[ClientTold]:
         return [connection.told() for connection in self.connections if connection.name]
@@ -282,12 +334,35 @@ class ClientServer:
             for connection in self.connections:
                 connection.forgive(pause)
         self.look_at_strangers(now)
+        self.door.audit.look()
+        if self._looks % CERTIFICATE_LOOKS == 0:
+            self._look_at_certificates()
         self._looks += 1
         if self._looks % LOOKS == 0:
             for connection in list(self.connections):
                 connection.look(now)
         self._looked_at = now
         self._look = loop.call_later(LOOK_EVERY_S, self._look_after)
+
+    def _look_at_certificates(self) -> None:
+        """Renewed ones are taken as they are found."""
+        certificates = self.door.certificates
+        if certificates is None:
+            return
+        if certificates.are_stale:
+            try:
+                self._reread(certificates)
+            except UsageError as error:
+                self.door.audit.tell(Audited.CERTIFICATES, f"the certificates were not read again: {error}")
+        if (warning := certificates.warning()) is not None:
+            _log.warning("%s", warning, extra=fields(days=certificates.days_left()))
+
+    def _reread(self, certificates: Certificates) -> bool:
+        is_new = certificates.read()
+        if is_new:
+            ends = certificates.told.ends.date()
+            self.door.audit.tell(Audited.CERTIFICATES, f"the certificates were read again: valid until {ends}")
+        return is_new
 
     def look_at_strangers(self, now: float) -> None:
         patience_s = self.strangers.patience_s

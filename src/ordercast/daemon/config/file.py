@@ -43,6 +43,7 @@ from ordercast.daemon.config.node import (
     TraceConfig,
 )
 from ordercast.daemon.config.nodes import NodesRead
+from ordercast.daemon.config.rights import RIGHTS_TABLE, access_rules
 from ordercast.daemon.config.rings import ring_domains, with_nodes
 from ordercast.daemon.config.sites import site_links, site_settings, site_tables
 from ordercast.model.errors import UsageError
@@ -157,6 +158,7 @@ def read_cluster(path: Path) -> ClusterFile:
         status=StatusConfig(**{"port": STATUS_PORT, **values["status"]}),
         clients=_clients(values["clients"], path.parent),
         security=_security(values["security"], path.parent, problems),
+        rights=access_rules(document, problems),
         state_folder=_below(path.parent, values["state"].get("folder")),
         **values["inbox"],
     )
@@ -211,6 +213,7 @@ def _cluster(document: Mapping[str, Any], problems: list[str]) -> str:
         *TABLES,
         NETWORKS,
         RINGS,
+        RIGHTS_TABLE,
         *((LINKS,) if SITES in TABLES else ()),
         NODES,
     )
@@ -271,6 +274,7 @@ def _clients(values: dict[str, Any], folder: Path) -> ClientsConfig:
     clients = ClientsConfig(**values)
     return replace(
         clients,
+        certificates=_below(folder, clients.certificates),
         folder=_below(folder, clients.folder),
         port=clients.port or None,
         queue_size_max=clients.queue_size_max or None,

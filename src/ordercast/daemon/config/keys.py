@@ -273,6 +273,8 @@ CLIENTS = (
     Key("groups_max", "groups_max", partial(read_integer, low=1)),
     Key("memberships_max", "memberships_max", partial(read_integer, low=1)),
     Key("hold", "hold_ns", read_duration),
+    Key("certificates", "certificates", read_folder),
+    Key("insecure", "insecure", read_flag),
 )
 SECURITY = (Key("key", "key", read_folder), Key("insecure", "insecure", read_flag))
 STATE = (Key("folder", "folder", read_folder),)

@@ -33,6 +33,7 @@ from ordercast.order.sizes import Sizes
 from ordercast.order.tree.config import TreeConfig
 from ordercast.session.outbound import HOLD_MAX_NS
 from ordercast.session.quota import ALL_MEMBERSHIPS_MAX
+from ordercast.session.rights import AccessRule
 
 GROUP = "239.192.79.67"
 PORT_MAX = 65535
@@ -163,6 +164,8 @@ class ClientsConfig:
     groups_max: int = MEMBERSHIPS_MAX  # that one client may be in
     memberships_max: int = ALL_MEMBERSHIPS_MAX  # of all clients together
     hold_ns: int = HOLD_MAX_NS  # in which a client for which all wait must have read half of what waits for it
+    certificates: Path | None = None  # the folder with NAME.pem, for TLS over TCP; None: in the clear
+    insecure: bool = False  # clients in the clear are meant, from other hosts too
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,7 @@ class NodeConfig:
     nodes_version: int = 1  # of the list of peers
     source: Path | None = None  # the file that says all this; read again by a reload
     security: SecurityConfig = field(default_factory=SecurityConfig)  # whether packets are sealed, and with what
+    rights: tuple[AccessRule, ...] = ()  # of clients; none: whoever may connect may do nearly everything
     engine: str = DEFAULT  # which engine orders messages: the same at all nodes
     rings: tuple[RingDomain, ...] = ()  # several rings, or sites; none: one ring, on `network` and `more_networks`
     adaptive: AdaptiveConfig = field(default_factory=AdaptiveConfig)  # for the engine of this name

@@ -190,10 +190,15 @@ def _remarks(config: NodeConfig, address: str) -> list[str]:
         )
     if config.trace.level is not TraceLevel.OFF and (remark := remark_on_folder(config.trace.folder)) is not None:
         remarks.append(remark)
-    if config.clients.port is not None and not _is_loopback(config.clients.address):
+    clients = config.clients
+    if clients.port is not None and clients.certificates is None:
+        who = "every user of this machine" if _is_loopback(clients.address) else "anybody who reaches it"
         remarks.append(
-            f"clients are served on {config.clients.address} without a password and in clear text: anybody who reaches "
-            "it may send and read"
+            f"clients are served on {clients.address} without a password and in clear text: {who} may send and read"
+        )
+    if any(not who.startswith(("user:", "group:")) for rule in config.rights for who in rule.who) and not clients.port:
+        remarks.append(
+            "[[rights]] names certificates or tokens, and clients are not served over TCP: set port in [clients]"
         )
     return remarks
 

@@ -31,6 +31,8 @@ ADVICE_ON_CLIENTS = {
     ClientRefusal.STRANGERS: "some program connects again and again and says nothing: see `ss -xp` and `ss -tp`",
     ClientRefusal.GREETING: "some program connects and says nothing: see `ss -xp` and `ss -tp`",
     ClientRefusal.GROUPS: "raise groups_max or memberships_max in [clients]",
+    ClientRefusal.TLS: "their certificates, or this daemon's, are not in order: the audit log says who and why",
+    ClientRefusal.RIGHTS: "the audit log says who lacked which right; [[rights]] in the file gives them",
 }
 STICKY = (ClientRefusal.FULL, ClientRefusal.STRANGERS, ClientRefusal.GROUPS)  # a bound that was reached
 HOLD_NS = 2 * SECOND

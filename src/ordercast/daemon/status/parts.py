@@ -118,6 +118,10 @@ class ClientsStatus:
     over_memory: int = 0  # clients that were disconnected, as all took too much memory and they the most
     held_too_long: int = 0  # clients that were disconnected, as everybody waited for them too long
     refusals: dict[str, int] = field(default_factory=dict)  # `refused` by reason
+    insecure: dict[str, int] = field(default_factory=dict)  # connections that TLS refused, by reason
+    denials: dict[str, int] = field(default_factory=dict)  # what clients had no right to, by right
+    certificate_days: int | None = None  # until the daemon's certificate ends; None without one
+    identities: dict[str, int] = field(default_factory=dict)  # sessions by who they are
     holding: tuple[HoldStatus, ...] = ()  # for whom everybody waits now
 
 

@@ -1,0 +1,65 @@
+"""Credentials of a client: a file with its certificate and key, or a token, and the authority that signs daemons'.
+
+Read whenever a connection begins, so that renewed ones are taken without a restart. Nothing but `ssl` is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from ordercast.model.errors import UsageError
+from ordercast.session.pem import CERTIFICATE, TOKEN, TOKEN_SIZE, blocks_of, pem_bytes
+
+VARIABLE = "ORDERCAST_CREDENTIALS"
+CREDENTIALS_SIZE_MAX = 1 << 16
+
+
+class Credentials(NamedTuple):
+    context: ssl.SSLContext
+    token: bytes | None
+
+
+def credentials_file(given: str | os.PathLike[str] | None) -> Path | None:
+    """The file that is meant: what is given, or what the environment says."""
+    found = given if given is not None else os.environ.get(VARIABLE)
+    return Path(found).expanduser() if found else None
+
+
+def read_credentials(path: Path) -> Credentials:
+    """UsageError says what is wrong with the file. Nothing of what it says is repeated."""
+    blocks = blocks_of(_text(path))
+    certificates = [text for kind, text in blocks if kind == CERTIFICATE]
+    tokens = [pem_bytes(text) for kind, text in blocks if kind == TOKEN]
+    has_key = any(kind.endswith("PRIVATE KEY") for kind, _ in blocks)
+    authorities = certificates[1:] if has_key else certificates
+    if not authorities or (not has_key and not tokens) or any(len(token) != TOKEN_SIZE for token in tokens):
+        raise UsageError(
+            f"the credentials {path} are not what `ordercast certs client` or `ordercast certs token` writes"
+        )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    try:
+        context.load_verify_locations(cadata="".join(authorities))
+        if has_key:
+            context.load_cert_chain(path)
+    except (ssl.SSLError, ValueError):
+        raise UsageError(f"the credentials {path} cannot be used: certificate and key do not fit") from None
+    return Credentials(context, tokens[0] if tokens else None)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            data = file.read(CREDENTIALS_SIZE_MAX + 1)
+    except OSError as error:
+        raise UsageError(f"the credentials {path} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(found.st_mode) or len(data) > CREDENTIALS_SIZE_MAX:
+        raise UsageError(f"{path} is no file of credentials: make one with `ordercast certs client FOLDER NAME`")
+    if found.st_mode & 0o077:
+        raise UsageError(f"the credentials {path} can be read by others: run `chmod 600 {path}`")
+    return data.decode("ascii", "replace")

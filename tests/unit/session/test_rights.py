@@ -1,0 +1,76 @@
+"""Rules, added up for one client; names of Ordercast's own; bounds by identity."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.session.rights import (
+    ANYBODY,
+    AccessRule,
+    ClientIdentity,
+    Denied,
+    Granted,
+    Rights,
+    Shares,
+)
+
+ALICE = ClientIdentity("user", "alice", ("staff",))
+ROOT = ClientIdentity("user", "root", is_owner=True)
+
+
+def _joins(granted: Granted, group: str) -> bool:
+    try:
+        granted.check_join(group)
+    except Denied as error:
+        assert str(granted.identity) in str(error) and group.rpartition("/")[2] in str(error)
+        return False
+    return True
+
+
+def test_all_rules_that_match_are_added_up_and_others_are_not() -> None:
+    rights = Rights(
+        (
+            AccessRule(("user:alice",), join=("a",), sessions=1),
+            AccessRule(("group:st*",), join=("b/*",), sessions=5),
+            AccessRule(("cert:alice",), join=("c",)),
+        )
+    )
+    granted = rights.of(ALICE)
+    assert [_joins(granted, group) for group in ("a", "b/x", "c", "ab", "b")] == [True, True, False, False, False]
+    assert (granted.sessions, granted.memory) == (5, None)
+    with pytest.raises(Denied, match="token:alice has no rights here"):
+        rights.of(ClientIdentity("token", "alice"))
+    with pytest.raises(Denied, match="a client that is not known has no rights here"):
+        rights.of(ANYBODY)
+    assert rights.of(ROOT).is_everything
+
+
+def test_without_rules_the_socket_decides_and_known_clients_may_not_meet_where_replicas_do() -> None:
+    rights = Rights()
+    assert rights.of(ALICE).is_everything and rights.of(ANYBODY).is_everything
+    known = rights.of(ClientIdentity("cert", "bob"))
+    assert [_joins(known, group) for group in ("orders", "$replica/x", "$archive/x", "$other")] == [True] + [False] * 3
+    known.check_send(("orders", "alice@n1"))
+    for check in (known.check_hold, lambda: known.check_force("x"), lambda: known.check_send(("$force/x",))):
+        with pytest.raises(Denied):
+            check()
+
+
+def test_no_star_means_a_name_of_ordercasts_own() -> None:
+    granted = Rights((AccessRule(("user:*",), join=("*", "$o*"), replicate=("acc*",), archive=("orders",)),)).of(ALICE)
+    wanted = {"$other": True, "$x": False, "$replica/accounts": True, "$replica/x": False, "$archive/orders": True}
+    assert {group: _joins(granted, group) for group in wanted} == wanted
+    granted.check_hold()  # who archives may
+
+
+def test_sessions_and_memberships_are_counted_by_identity() -> None:
+    shares, granted = Shares(), Rights((AccessRule(("user:*",), sessions=1, memberships=2),)).of(ALICE)
+    shares.begin(granted)
+    with pytest.raises(Denied, match="user:alice has 1 sessions"):
+        shares.begin(granted)
+    shares.check_join(granted, 2)
+    shares.join(granted, 2)
+    with pytest.raises(Denied, match="the clients of user:alice are in 2 groups, and may be in 2"):
+        shares.check_join(granted, 1)
+    shares.end(granted, 2)
+    assert (shares.sessions, shares.memberships) == ({}, {})
