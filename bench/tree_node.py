@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from ordercast.api.raw import RawNode
-from ordercast.daemon.config.node import NodeConfig, Peer
+from ordercast.daemon.config.node import NodeConfig, Peer, SecurityConfig
 from ordercast.model.effects import Deliver, Subscribed
 from ordercast.model.ids import NodeId
 from ordercast.order.ring.config import RingConfig
@@ -47,7 +47,14 @@ class TreeBenchNode:
         peers = tuple(Peer(NodeId(n), f"n{n}", address) for n, address in enumerate(task["addresses"], 1))
         ring = RingConfig("bench tree", queue_size_max=QUEUE_SIZE, message_size_max=MESSAGE_SIZE_MAX, **task["ring"])
         self.node = Waiting(
-            NodeConfig(name=f"n{self.me}", node=NodeId(self.me), peers=peers, ring=ring, engine=task["engine"])
+            NodeConfig(
+                name=f"n{self.me}",
+                node=NodeId(self.me),
+                peers=peers,
+                ring=ring,
+                engine=task["engine"],
+                security=SecurityConfig(insecure=True),
+            )
         )
         self.rng = Random(self.me)
         self.hashes: dict[int, int] = {}  # of the messages to each topic, in order
