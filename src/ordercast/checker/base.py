@@ -17,6 +17,7 @@ from itertools import islice
 from typing import ClassVar
 
 from ordercast.checker.history import History
+from ordercast.checker.lost import Lost
 from ordercast.checker.matters import Matter, has_matter
 from ordercast.checker.owed import Owed
 from ordercast.checker.verdict import Outcome, Verdict, Witness
@@ -38,6 +39,7 @@ class Checker(ABC):
     def __init__(self, history: History | None = None) -> None:
         self.history = History() if history is None else history
         self.owed = Owed(self.history)
+        self.lost = Lost(self.history)
 
     def observe(self, event: Event) -> None:
         """For a checker that stands alone."""

@@ -21,7 +21,8 @@ Where a message may be delivered in several configurations, places alone are com
 Where the engine prunes, a process need not have what it is not owed, and chains may lead through messages that it
 lacks. So that it lacks nothing else, one more fact is checked: a message's place is above those of all that its
 submitter had delivered in its configuration. Where positions are only names, this says that deliveries and causes
-together do not contradict each other (`linear.py`); what was ordered again is left out.
+together do not contradict each other (`linear.py`); what was ordered again, or lost with its source (`lost.py`), is
+left out.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Causal(Checker):
                 submitter = self.history.identity(number).process
                 theirs = sequences.get((submitter, home), _Share([])).numbers
                 seen = [*theirs[cleared.get(submitter, 0) : needs[number]], priors[number]]
-                lacked = (cause for cause in seen if cause not in done and self._is_owed(process, cause))
+                lacked = (cause for cause in seen if cause not in done and self._is_due(process, cause, number))
                 missing = next(lacked, NONE)
                 if missing == NONE:
                     cleared[submitter] = max(needs[number], cleared.get(submitter, 0))
@@ -128,8 +129,12 @@ class Causal(Checker):
                 if not self.history.is_again(number):
                     yield self.witness("delivered before something that it may depend on", None, number, home)
 
-    def _is_owed(self, process: ProcessId, number: int) -> bool:
-        return self.owed.is_everything or self.owed.is_owed(self.history.life(process), number)
+    def _is_due(self, process: ProcessId, cause: int, number: int) -> bool:
+        """Whether a process had to deliver one message before another."""
+        life = self.history.life(process)
+        if self.owed.is_everything or life is None:
+            return self.owed.is_everything
+        return self.owed.is_owed(life, cause) and not self.lost.is_lost(cause, life, number)
 
     def _misplaced(
         self, sequences: dict[tuple[ProcessId, ConfigurationId], _Share], needs: list[int]

@@ -9,6 +9,7 @@ submitted just before m3. Such a gap is a violation when
   each new configuration since: then both passed through the same ones together, and m2 was ordered in one of them.
 
 Else they were apart in between, and m2 may have been ordered where this process was not, or dropped beyond a gap.
+Where the engine prunes, m2 may be lost with its source (`lost.py`).
 Judged are messages that asked for fifo or better.
 """
 
@@ -86,6 +87,8 @@ class Fifo(Checker):
             return None
         is_near = self._are_near(missing, number, life.stays[stay_now])
         if is_near or (before != NONE and _are_together(life.stays[stay_before + 1 : stay_now + 1], message.process)):
+            if self.lost.is_lost(missing, life, number):
+                return None
             return (
                 f"delivered without {message_text(self.history.identity(missing))}, which its sender submitted before"
             )

@@ -180,7 +180,7 @@ class Occurrence(Enum):
     TREE_RECOVERED_FROM_FORWARDER = "message recovered from one who passed it on"
     TREE_RECOVERED_FROM_SOURCE = "message recovered from its source alone"
     TREE_IMPLIED = "message implied by a later one"
-    TREE_SIGNALLED_APART = "message of a group whose signal comes later than the process's"
+    TREE_SIGNALLED_APART = "message of a group whose signal comes later than that of another"
     TREE_ORDERED_AGAIN = "message ordered again in a later configuration"
     TREE_DROPPED_AGAIN = "message that was ordered again dropped where it had been delivered"
     TREE_SENT_AGAIN = "messages of an ended configuration sent to those who lack them"

@@ -87,7 +87,9 @@ SIM_SITES = SitesConfig(
     ),
 )
 
-SIM_TREE = TreeConfig(open_gap_ns=3 * MILLISECOND, channel_window=8_000, entry_window=16_000, source_window=4_000)
+SIM_TREE = TreeConfig(
+    open_gap_ns=3 * MILLISECOND, channel_window=8_000, entry_window=16_000, source_window=4_000, cargo_size=460
+)
 
 SIM_BASELINE = BaselineConfig()
 

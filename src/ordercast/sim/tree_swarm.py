@@ -27,7 +27,8 @@ def with_trees(options: SimOptions, seed: int) -> SimOptions:
         load_gap_ns=rng.choice((20, 100)) * MILLISECOND,
         channel_window=rng.choice((600, 4_000, 20_000)),
         entry_window=rng.choice((20_000, 60_000)),
-        source_window=rng.choice((500, 3_000, 20_000)),
+        source_window=(source_window := rng.choice((500, 3_000, 20_000))),
+        cargo_size=max(460, source_window * 2 // 3),
     )
     options = replace(options, tree=tree, saturation=0, aim=None)
     if options.has_clients:

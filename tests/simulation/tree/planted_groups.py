@@ -43,7 +43,7 @@ def _views_of_delivery(patch: pytest.MonkeyPatch) -> None:
     """A view that a join makes names the configuration in which the join is delivered here."""
     right = Delivering.control
 
-    def control(self: Delivering, message: ControlMessage, *, is_late: bool) -> Deliver:
+    def control(self: Delivering, message: ControlMessage, *, is_late: bool) -> Deliver | None:
         return right(self, message, is_late=True)
 
     patch.setattr(Delivering, "control", control)

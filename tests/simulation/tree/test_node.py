@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ordercast.checker.verdict import Outcome
 from ordercast.model.ids import MILLISECOND, node_of
 from ordercast.model.notes import Occurrence
 from ordercast.model.promises import GroupPromise, Promise
-from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import SwarmKind, outline
 from ordercast.trace.records import DeliveredBatch, Submitted
+
+from .scenes import BROKEN_LINK
 
 TOPICS = ((0, 1, 2), (2, 3), (3, 4), (0, 4, 1))
 
@@ -67,12 +66,7 @@ def test_clients_see_one_order_among_those_who_share_groups() -> None:
 
 
 def test_trees_with_a_blocked_link_are_reconciled() -> None:
-    """Nobody notices but the processes themselves: the members stay, and everything is delivered."""
-    block = Fault(60 * MILLISECOND, FaultKind.BLOCK, links=((0, 1), (1, 0), (0, 2)))
-    options = SimOptions(
-        engine="tree", messages=80, topics=TOPICS, topic_changes=4, fault_time_ns=500 * MILLISECOND, faults=(block,)
-    )
-    options = replace(options, tree=replace(options.tree, link_patience_ns=60 * MILLISECOND))
-    result = simulate(options, 3)
+    """Everything is delivered."""
+    result = simulate(BROKEN_LINK, 3)
     assert result.is_valid, result.verdict.sentence
     assert result.counts[Occurrence.TREE_LINK_BROKEN.value] and result.counts[Occurrence.TREE_RECONCILED.value]

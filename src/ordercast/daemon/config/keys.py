@@ -205,7 +205,12 @@ _READERS: Mapping[object, Callable[[Any], Any]] = {
 }
 
 
-IN_BYTES = ("channel_window", "entry_window", "source_window")  # other windows are packets, or sums of messages
+IN_BYTES = (
+    "channel_window",
+    "entry_window",
+    "source_window",
+    "cargo_size",
+)  # other windows are packets, or sums of messages
 
 
 def _ring_key(name: str, kind: object) -> Key:

@@ -1,6 +1,7 @@
 """What processes of a tree tell each other on links, as values and as bytes. A link carries blocks in order.
 
-    DATA      kind 1, birth 4, entry 8, channel number 4, rank: count 1, 4 each; then the cargo
+    DATA      kind 1, birth 4, entry 8, channel number 4, rank: count 1, 4 each; then the cargo;
+              earlier ones: count 1, each: source number 8, rank: as many numbers as that of the block, 4 each
     SOURCE    kind 1, birth 4, entry 8; then the cargo
     cargo     originator 8, source number 8, epoch 4 (first bit: sent again), sender 4, service 1, part 1,
               groups: count 1, 4 each; messages: count 2, length 4 each; payloads
@@ -29,6 +30,7 @@ from ordercast.wire.reader import ByteReader
 
 RANK_MAX: Final = 255  # processes between a root and a leaf
 GROUPS_MAX: Final = 255  # of one message
+EARLIER_MAX: Final = 32  # cargoes of a source that have entered somewhere before the source knows their places
 PAYLOADS_MAX: Final = AGAIN_SLOT - 1
 SOURCE_BITS: Final = 35  # of the number in a position: source numbers are below, the epoch is above
 BIRTH_MAX: Final = (1 << 28) - 1
@@ -45,7 +47,6 @@ _COUNT: Final = struct.Struct(">H")
 _NUMBER: Final = struct.Struct(">Q")
 _CHANNEL: Final = struct.Struct(">I")
 _ORDERED: Final = struct.Struct(">QI")
-CARGO_SIZE: Final = _HEAD.size + _ENTRY.size + _CARGO.size + _COUNT.size + _CHANNEL.size + 1
 
 
 class BlockKind(IntEnum):
@@ -63,6 +64,7 @@ class BlockKind(IntEnum):
 
 
 NUMBERS: Final = (BlockKind.REFUSED, BlockKind.KNOWN, BlockKind.STABLE)
+OF_STABILITY: Final = frozenset({BlockKind.DONE, BlockKind.SAFE, BlockKind.KNOWN, BlockKind.STABLE})
 
 
 class Cargo(NamedTuple):
@@ -92,6 +94,7 @@ class Ordered(NamedTuple):
     number: int  # in its channel
     rank: Rank
     cargo: Cargo
+    earlier: bytes = b""  # those of its source that entered before it here, as far as the source may not know
 
     @property
     def channel(self) -> Channel:
@@ -185,9 +188,31 @@ def read_rank(reader: ByteReader) -> Rank:
 
 
 def encode_data(ordered: Ordered) -> bytes:
-    birth, entry, number, rank, cargo = ordered
+    birth, entry, number, rank, cargo, earlier = ordered
     head = _HEAD.pack(BlockKind.DATA, birth) + _ENTRY.pack(entry) + _CHANNEL.pack(number) + encode_rank(rank)
-    return head + encode_cargo(cargo)
+    return head + encode_cargo(cargo) + encode_earlier(earlier, rank)
+
+
+def encode_earlier(earlier: bytes, rank: Rank) -> bytes:
+    """`rank`: of the one that names them."""
+    return bytes((len(earlier) // earlier_size(rank),)) + earlier
+
+
+def read_earlier(reader: ByteReader, rank: Rank) -> bytes:
+    return reader.take(reader.byte() * earlier_size(rank))
+
+
+def earlier_size(rank: Rank) -> int:
+    return _NUMBER.size + 4 * len(rank)
+
+
+def earlier_of(source: int, rank: Rank) -> bytes:
+    return struct.pack(f">Q{len(rank)}I", source, *rank)
+
+
+def earlier_places(earlier: bytes, rank: Rank) -> dict[int, Rank]:
+    """Return source numbers and places that one with this rank names."""
+    return {source: tuple(place) for source, *place in struct.iter_unpack(f">Q{len(rank)}I", earlier)}
 
 
 def encode_offer(offer: Offer) -> bytes:
@@ -229,7 +254,8 @@ def _read_place(reader: ByteReader) -> GivenPlace:
 def _read(kind: int, birth: int, reader: ByteReader) -> TreeBlock:
     if kind == BlockKind.DATA:
         (entry,), (number,) = reader.unpack(_ENTRY), reader.unpack(_CHANNEL)
-        return Ordered(birth, ProcessId(entry), number, read_rank(reader), read_cargo(reader))
+        rank, cargo = read_rank(reader), read_cargo(reader)
+        return Ordered(birth, ProcessId(entry), number, rank, cargo, read_earlier(reader, rank))
     if kind == BlockKind.SOURCE:
         (entry,) = reader.unpack(_ENTRY)
         return Offer(birth, ProcessId(entry), read_cargo(reader))

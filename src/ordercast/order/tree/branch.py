@@ -31,7 +31,7 @@ from ordercast.order.tree.control import Closed
 from ordercast.order.tree.delivering import Delivering
 from ordercast.order.tree.forest import Tree
 from ordercast.order.tree.offers import Offers
-from ordercast.order.tree.reports import ACTUAL, NOTHING_DELIVERED, Order
+from ordercast.order.tree.reports import NOTHING_DELIVERED, Order
 from ordercast.order.tree.source import SourceTurn, TreeSource
 from ordercast.order.tree.stream import BadBlock, HeldBlock, TreeStream
 
@@ -79,7 +79,7 @@ class Branch:
         self.closing, self.close_came = {}, set()
         self.offers.refused()
         self._to_send, self._answers, self._known, self._unsettled = [], {}, {}, None
-        self.delivered = number, (), 0, 0
+        self.delivered = number, ()
 
     @property
     def streams(self) -> list[TreeStream]:
@@ -228,20 +228,22 @@ class Branch:
         if stream is None:
             return
         for ordered in stream.deliverable():
-            self.delivered = ordered.birth, ordered.rank, ACTUAL, 0
+            self.delivered = ordered.birth, ordered.rank
             effect = self.delivering.cargo(ordered.cargo)
             if effect is not None:
                 yield effect
-        self.happened[Occurrence.TREE_BEHIND_SAFE] += len(stream.queue) > 1
+        if len(stream.queue) > 1:
+            self.happened[Occurrence.TREE_BEHIND_SAFE] += 1
 
     def flush(self, opening: int) -> tuple[list[tuple[ProcessId, bytes]], list[Closed]]:
         """Return what goes out on links, and which trees have closed for the opening that was ordered last."""
-        sending, self._to_send = self._to_send, []
+        known = ((process, birth, numbers) for (process, birth), numbers in self._known.items())
+        sending = [(process, encode_numbers(BlockKind.KNOWN, birth, numbers)) for process, birth, numbers in known]
+        sending += self._to_send  # behind what its entries must know before
+        self._to_send = []
         closed: list[Closed] = []
         for (process, birth), places in self._answers.items():
             sending.append((process, encode_places(birth, places)))
-        for (process, birth), numbers in self._known.items():
-            sending.append((process, encode_numbers(BlockKind.KNOWN, birth, numbers)))
         self._answers, self._known = {}, {}
         for stream in self.streams:
             self._stabilise(stream)
@@ -257,6 +259,13 @@ class Branch:
         return sending, closed
 
     @property
+    def is_patient(self) -> bool:
+        """Whether nobody here waits for what is stable: no safe message, no end of a birth, no control message."""
+        stream = self.stream
+        is_calm = not self.closing and self._unsettled is None and not self.source.safe
+        return is_calm and (stream is None or not stream.safe_held)
+
+    @property
     def is_idle(self) -> bool:
         stream = self.stream
         return not self.offers and not self.closing and (stream is None or not (stream.held or stream.queue))
@@ -264,6 +273,9 @@ class Branch:
     def counts(self) -> Counter[Occurrence]:
         """Return what has happened since this was asked last."""
         source, offers, delivering = self.source, self.offers, self.delivering
+        is_quiet = not (self.happened or delivering.dropped or offers.held_back or offers.held_by_application)
+        if is_quiet and not (source.entry_raised or source.entry_waited):
+            return Counter()
         counts = self.happened.copy()
         counts[Occurrence.TREE_ENTRY_RAISED] = source.entry_raised
         counts[Occurrence.TREE_ENTRY_AWAITED] = source.entry_waited

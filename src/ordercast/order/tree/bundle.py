@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from ordercast.model.effects import Effect, Unicast
 from ordercast.model.errors import WireError
-from ordercast.model.ids import ConfigurationId, Instant, ProcessId
+from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, ProcessId
 from ordercast.order.links.config import LinkConfig
 from ordercast.order.links.link import Link, LinkFailure, LinkFigures, Tags
 from ordercast.wire.head import transmitter_of
@@ -15,6 +16,15 @@ from ordercast.wire.header import digest_of
 
 TAGS = 1 << 64
 NEVER = Instant(0)
+WAIT_NS = 2 * MILLISECOND  # at most, for what can wait
+
+
+@dataclass(slots=True)
+class WaitingBlocks:
+    """Blocks for one process that leave with the next packet to it, by then at the latest."""
+
+    due: Instant
+    blocks: list[bytes] = field(default_factory=list)
 
 
 class Bundle:
@@ -36,12 +46,24 @@ class Bundle:
         self._tags = Tags(tag, tag)
         self._links: dict[ProcessId, Link] = {}
         self._used: dict[ProcessId, None] = {}  # since the last flush
+        self._deadlines: dict[ProcessId, Instant | None] = {}  # of each link, since it was used last
         self._last = NEVER  # when this process did something here
         self._broken: set[ProcessId] = set()  # peers of links that have failed, that was told
         self.inbound: dict[ProcessId, deque[bytes]] = {}  # blocks that came, in order
+        self._waiting: dict[ProcessId, WaitingBlocks] = {}
 
-    def send(self, process: ProcessId, block: bytes, now: Instant) -> None:
-        self._link(process, now).send((block,))
+    def send(self, process: ProcessId, block: bytes, now: Instant, *, can_wait: bool = False) -> None:
+        """Let a block leave; one that can wait leaves with the next packet to that process, or soon."""
+        if can_wait:
+            waiting = self._waiting.setdefault(process, WaitingBlocks(Instant(now + WAIT_NS)))
+            waiting.blocks.append(block)
+        else:
+            link = self._link(process, now)
+            link.send((*self._waited(process), block))
+
+    def _waited(self, process: ProcessId) -> list[bytes]:
+        waiting = self._waiting.pop(process, None)
+        return [] if waiting is None else waiting.blocks
 
     def receive(self, packet: bytes, now: Instant) -> None:
         """Take a packet. WireError, and nothing has changed, for one that is wrong, of a stranger or another time."""
@@ -63,6 +85,7 @@ class Bundle:
     def fail(self, process: ProcessId) -> None:
         """A process says what cannot be: nothing more is taken from it."""
         self._links[process].fail(LinkFailure.CONTRADICTION)
+        self._used[process] = None
         self.inbound.pop(process, None)
 
     def broken(self) -> list[ProcessId]:
@@ -74,22 +97,30 @@ class Bundle:
     def _forgive_pause(self, now: Instant) -> None:
         """What did not move while this process itself did nothing is nobody's fault."""
         if self._config.stall_ns and now - self._last > self._config.stall_ns // 2:
-            for link in self._links.values():
+            for process, link in self._links.items():
                 link.forgive(now)
+                self._deadlines[process] = link.next_deadline
         self._last = now
 
     def flush(self, now: Instant) -> Iterator[Effect]:
         """Iterate over what leaves now, on links that were used or whose time has come."""
         self._forgive_pause(now)
-        due = {process for process, link in self._links.items() if (at := link.next_deadline) and at <= now}
+        due = {process for process, at in self._deadlines.items() if at is not None and at <= now}
+        due.update(process for process, waiting in self._waiting.items() if waiting.due <= now)
+        for process in due.intersection(self._waiting):
+            self._link(process, now).send(self._waited(process))
         for process in sorted(due.union(self._used)):
-            if bursts := self._links[process].flush(now):
+            link = self._links[process]
+            bursts = link.flush(now)
+            self._deadlines[process] = link.next_deadline
+            if bursts:
                 yield Unicast(process, bursts)
         self._used = {}
 
     def next_deadline(self) -> Instant | None:
-        deadlines = (link.next_deadline for link in self._links.values())
-        return min((at for at in deadlines if at is not None), default=None)
+        deadlines = [at for at in self._deadlines.values() if at is not None]
+        deadlines += (waiting.due for waiting in self._waiting.values())
+        return min(deadlines, default=None)
 
     def figures(self) -> dict[ProcessId, LinkFigures]:
         """Return what is to be seen of each link."""
@@ -97,7 +128,9 @@ class Bundle:
 
     @property
     def is_quiet(self) -> bool:
-        return not any(self.inbound.values()) and all(link.is_quiet for link in self._links.values())
+        return (
+            not any(self.inbound.values()) and not self._waiting and all(link.is_quiet for link in self._links.values())
+        )
 
     def check_invariants(self) -> None:
         for link in self._links.values():

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.model.quantities import duration_text
+from ordercast.order.links.config import PAYLOAD_MAX
 from ordercast.order.tree.builders import BUILDERS
 
 PAUSE = "the ring's pause"
+CARGO_SIZE_MAX = PAYLOAD_MAX // 2  # a link carries it, with all that is said of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +26,17 @@ class TreeConfig:
     channel_window: int = 1 << 20  # bytes of one channel that its entry may have unstable
     entry_window: int = 8 << 20  # bytes of all channels of an entry
     source_window: int = 1 << 18  # bytes that a process may have sent and not seen ordered
+    cargo_size: int = 1 << 14  # bytes of messages in a row that travel as one; larger ones go in parts
 
     def validate(self) -> None:
         """Every key by itself, and what the engine rests on; all that is wrong is said at once."""
         times = ("open_gap_ns", "rebuild_gap_ns", "close_patience_ns", "link_patience_ns", "load_gap_ns")
-        positive = (*times, "build_budget", "channel_window", "entry_window", "source_window")
+        positive = (*times, "build_budget", "channel_window", "entry_window", "source_window", "cargo_size")
         problems = [f"{name} must be at least 1" for name in positive if getattr(self, name) < 1]
         rules = [
             (self.builder in BUILDERS, f"builder must be one of {', '.join(BUILDERS)}"),
             (self.channel_window <= self.entry_window, "entry_window must be at least channel_window"),
+            (self.cargo_size <= CARGO_SIZE_MAX, f"cargo_size must be at most {CARGO_SIZE_MAX}"),
         ]
         problems += [text for holds, text in rules if not holds]
         if problems:

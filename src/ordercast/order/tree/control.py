@@ -1,7 +1,7 @@
 """What processes of a tree say on the control stream, as values and as bytes. A kind byte comes first.
 
     EVERYWHERE  data
-    CROSS       epoch 4 (first bit: sent again), names: count 1, each: length 1, letters; data
+    CROSS       epoch 4 (first bit: sent again), source number 8, names: count 1, each: length 1, letters; data
     INTEREST    full 1, gained: count 2, names; lost: count 2, names
     OPEN        number 4, through 8, digest 8, closing: count 2, each: birth 4, root 8;
                 born: count 2, each: processes: count 2, each: process 8, parent 8 (0: none)
@@ -32,6 +32,7 @@ from ordercast.wire.reader import ByteReader
 
 _COUNT: Final = struct.Struct(">H")
 _EPOCH: Final = struct.Struct(">I")
+_CROSS: Final = struct.Struct(">IQ")
 _OPEN: Final = struct.Struct(">IQ8s")
 _TREE: Final = struct.Struct(">IQ")
 _NODE: Final = struct.Struct(">QQ")
@@ -62,6 +63,7 @@ class Everywhere(NamedTuple):
     data: bytes
     epoch: int = 0  # of its source, by which its receivers are chosen, if it has groups
     is_again: bool = False  # as of a cargo
+    source: int = 0  # the number of the cargo that it was in, if it was in one
 
 
 class Wants(NamedTuple):
@@ -126,9 +128,9 @@ def encode_everywhere(data: bytes) -> bytes:
     return bytes((ControlKind.EVERYWHERE,)) + data
 
 
-def encode_cross(epoch: int, groups: Sequence[str], data: bytes, *, is_again: bool = False) -> bytes:
-    epoch |= is_again * AGAIN
-    return bytes((ControlKind.CROSS,)) + _EPOCH.pack(epoch) + bytes((len(groups),)) + _names(groups) + data
+def encode_cross(epoch: int, groups: Sequence[str], data: bytes, *, is_again: bool = False, source: int = 0) -> bytes:
+    head = bytes((ControlKind.CROSS,)) + _CROSS.pack(epoch | is_again * AGAIN, source)
+    return head + bytes((len(groups),)) + _names(groups) + data
 
 
 def encode_wants(wants: Wants) -> bytes:
@@ -175,11 +177,11 @@ def decode_control(data: bytes) -> Control:
     if kind == ControlKind.EVERYWHERE:
         return Everywhere((), reader.rest())
     if kind == ControlKind.CROSS:
-        (epoch,) = reader.unpack(_EPOCH)
+        epoch, source = reader.unpack(_CROSS)
         groups = tuple(reader.names(reader.byte()))
         if not groups:
             raise WireError("a message to groups that names none")
-        return Everywhere(groups, reader.rest(), epoch & ~AGAIN, bool(epoch & AGAIN))
+        return Everywhere(groups, reader.rest(), epoch & ~AGAIN, bool(epoch & AGAIN), source)
     control = _read(kind, reader)
     reader.end()
     return control

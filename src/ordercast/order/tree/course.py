@@ -57,8 +57,8 @@ class ControlItem(NamedTuple):
     @property
     def message(self) -> ControlMessage:
         assert isinstance(self.control, Everywhere)
-        _, data, epoch, is_again = self.control
-        return ControlMessage(epoch, self.spot, self.originator, self.sender, self.service, data, is_again)
+        _, data, epoch, is_again, source = self.control
+        return ControlMessage(epoch, self.spot, self.originator, self.sender, self.service, data, is_again, source)
 
 
 class Boundary(NamedTuple):
@@ -258,7 +258,9 @@ class Course:
     def _everywhere(self, item: ControlItem, *, is_late: bool) -> Iterator[Effect]:
         if item.originator == self.me:
             self.source.in_effect(len(item.message.data))
-        yield self.delivering.control(item.message, is_late=is_late)
+        effect = self.delivering.control(item.message, is_late=is_late)
+        if effect is not None:
+            yield effect
 
     def leftover(self) -> Iterator[Effect]:
         """Pass up what no opening has come for: the configuration has ended."""

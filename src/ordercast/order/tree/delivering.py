@@ -31,6 +31,7 @@ class ControlMessage(NamedTuple):
     service: int
     data: bytes
     is_again: bool = False
+    source: int = 0  # the number of the cargo that it was in, if it was in one
 
 
 class Delivering:
@@ -72,9 +73,14 @@ class Delivering:
         """Return that of the positions of a process's cargoes."""
         return ConfigurationId(self.configuration.seq, originator)
 
-    def control(self, message: ControlMessage, *, is_late: bool) -> Deliver:
-        """Deliver what went by the control stream. Views of groups that it makes have the same ids at all companions,
-        whether it takes effect before the signal here or after it; unless it is late, and after the signal at all."""
+    def control(self, message: ControlMessage, *, is_late: bool) -> Deliver | None:
+        """Deliver what went by the control stream, unless it is sent again and was delivered with its cargo. Views of
+        groups that it makes have the same ids at all companions, whether it takes effect before the signal here or
+        after it; unless it is late, and after the signal at all."""
+        last = self._last.get((message.originator, message.sender), 0)
+        if message.is_again and 0 < message.source <= last:
+            self.dropped += 1
+            return None
         views = self.current if is_late else self.configuration
         return Deliver(self.current, self.configuration, [control_parcel(message)], views_of=views)
 

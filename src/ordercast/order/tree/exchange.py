@@ -15,7 +15,6 @@ from ordercast.order.tree.blocks import Cargo, Ordered
 from ordercast.order.tree.course import Course
 from ordercast.order.tree.plan import TreePlan, lacks, plan_of
 from ordercast.order.tree.reports import (
-    ACTUAL,
     CargoIdentity,
     HeldMark,
     Order,
@@ -144,7 +143,7 @@ class TreeExchange:
             ordered = held.ordered
             assert ordered is not None
             identity = ordered.cargo.originator, ordered.cargo.source, ordered.birth
-            order = ordered.birth, ordered.rank, ACTUAL, 0
+            order = ordered.birth, ordered.rank
             found[identity] = order, self.plan.marks.get(identity), ordered.birth, ordered.cargo
         owed = sorted(found.values(), key=lambda one: one[0])
         return [one for one in owed if one[0] > course.branch.delivered]  # all of it, unless something is forged

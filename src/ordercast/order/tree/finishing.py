@@ -28,32 +28,26 @@ def regular_after(transitional: Configuration, following: Configuration) -> Conf
 
 
 def finished(exchange: TreeExchange, transitional: Configuration | None) -> Iterator[Effect]:
-    """Pass up what is left of a configuration: what a companion has delivered in it, then the signal, then the rest;
-    openings take effect between births. A companion may have delivered messages of some groups beyond the signal: so
-    each group is signalled where the first message comes that no companion in it has delivered. Without a
-    transitional configuration, pass up what is left of trees that end."""
+    """Pass up what is left of a configuration, all of it in the transitional one: those who are cut off may lack it, or
+    have something before it that nobody here has. Openings take effect between births. Companions have delivered
+    different parts of it before: so each group is signalled where the first message comes that no companion in it
+    has delivered. Without a transitional configuration, pass up what is left of trees that end."""
     course = exchange.course
     delivering = course.delivering
-    is_signalled = is_apart = False
+    is_apart = False
     parted: set[str] = set()
-
-    def signal() -> Iterator[Effect]:
-        nonlocal is_signalled
-        if transitional is not None and not is_signalled:
-            is_signalled = True
-            delivering.current = transitional.id
-            yield Install(transitional, parts=True)
+    if transitional is not None:
+        delivering.current = transitional.id
+        yield Install(transitional, parts=True)
 
     def part_all() -> Iterator[Effect]:
         nonlocal is_apart
-        yield from signal()
         if transitional is not None and not is_apart:
             is_apart = True
             yield Parted(None)
 
     def part(mark: HeldMark) -> Iterator[Effect]:
         """Signal the groups of a message that is beyond their cuts."""
-        yield from signal()
         names = [name for name in exchange.names(mark) if name not in parted]
         if transitional is not None and names and not is_apart:
             parted.update(names)
@@ -69,7 +63,7 @@ def finished(exchange: TreeExchange, transitional: Configuration | None) -> Iter
         yield from openings(birth)
         if mark is not None and not exchange.is_before_signal(mark):
             yield from part(mark)
-        elif is_signalled:
+        elif parted:
             yield note(Occurrence.TREE_SIGNALLED_APART)
         effect = delivering.cargo(cargo)
         if effect is not None:

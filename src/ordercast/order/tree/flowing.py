@@ -12,6 +12,7 @@ from ordercast.model.ids import Instant
 from ordercast.model.inputs import Submission
 from ordercast.model.notes import Occurred, Occurrence, PacketDropped
 from ordercast.model.service import Service
+from ordercast.order.tree.blocks import OF_STABILITY
 from ordercast.order.tree.bundle import Bundle
 from ordercast.order.tree.control import (
     Broken,
@@ -52,8 +53,9 @@ class TreeFlow:
             yield from course.branch.deliver()
             yield from course.placed()
             outgoing = course.flush()
+            is_patient = course.branch.is_patient
             for process, block in outgoing:
-                bundle.send(process, block, now)
+                bundle.send(process, block, now, can_wait=is_patient and block[0] in OF_STABILITY)
             is_moving = bool(outgoing) or course.opened > opened
         yield from course.occurrences()
         self._note_story(course, now)
@@ -112,7 +114,7 @@ class TreeFlow:
             source.submitted(turn)
             for payload in wish.payloads:
                 groups = wish.destinations
-                cross = encode_cross(course.opened, groups, payload, is_again=wish.is_again)
+                cross = encode_cross(course.opened, groups, payload, is_again=wish.is_again, source=wish.source)
                 data = cross if groups else encode_everywhere(payload)
                 self.saying.users.append(Submission(self.saying.tagged(data), Service(wish.service), wish.sender))
             return

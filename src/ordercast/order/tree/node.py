@@ -24,7 +24,6 @@ from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, S
 from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
-from ordercast.order.tree.blocks import CARGO_SIZE
 from ordercast.order.tree.bundle import Bundle
 from ordercast.order.tree.control import (
     ControlKind,
@@ -45,7 +44,7 @@ class TreeNode(TreeFacts):
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         self._me = process_id_from(self._node, incarnation)
-        self._source = TreeSource(self._me, self._link_config.body_max - CARGO_SIZE, self._config.source_window)
+        self._source = TreeSource(self._me, self._config.cargo_size, self._config.source_window)
         kept = {f"{CONTROL}.{key}": value for key, value in stored.items()}
         return self._go_on(self._control.start(kept, incarnation, now), now)
 
@@ -62,8 +61,8 @@ class TreeNode(TreeFacts):
         return self._go_on([], now)
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
-        effects = self._control.receive([one for one in packets if one.lane is not Lane.LINK], now)
-        effects = self._taken(effects, now)
+        of_control = [one for one in packets if one.lane is not Lane.LINK]
+        effects = self._taken(self._control.receive(of_control, now), now) if of_control else []
         bundle = self._bundle
         for packet in packets:
             if packet.lane is Lane.LINK and bundle is not None and self._is_regular:

@@ -1,7 +1,8 @@
 """What came to an entry and has not entered: a queue for each source, in its order.
 
-An entry takes a channel's next cargo while little of the channel, and of all its channels, is unstable, and nobody who
-receives it has said that its application is behind. Whoever waits keeps only its own source waiting.
+An entry takes a channel's next cargo while little of the channel, and of all its channels, is unstable, nobody who
+receives it has said that its application is behind, and its source knows the places of most that it has sent. Whoever
+waits keeps only its own source waiting.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ordercast.model.ids import ProcessId
-from ordercast.order.tree.blocks import Cargo
+from ordercast.order.tree.blocks import EARLIER_MAX, Cargo
 from ordercast.order.tree.stream import TreeStream
 
 
@@ -45,6 +46,8 @@ class Offers:
             self.held_by_application += 1
             return False
         channel = stream.me, cargo.groups
+        if stream.unknown(cargo.originator) == EARLIER_MAX:
+            return False
         if stream.unstable[channel] >= self.channel_window or stream.unstable_size >= self.entry_window:
             self.held_back += 1
             return False

@@ -2,9 +2,9 @@
 
 *Held* is what any of those who came along has processed, forwarders too, or knows as the source to be ordered. A
 message that a source has sent and not seen ordered, whose later one at the same entry is held, was ordered before that
-one: it is *implied*, and goes just before it. Each held message that somebody is owed and lacks is sent again by its
-smallest holder. What a process lacks has a higher place than all it has: ways are in order, and ranks rise. So it is
-enough to sort.
+one: it is *implied*, and the later one names its place. Each held message that somebody is owed and lacks is sent again
+by its smallest holder. What a process lacks has a higher place than all it has: ways are in order, and ranks rise. So
+it is enough to sort.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ordercast.model.ids import ProcessId
-from ordercast.order.tree.reports import ACTUAL, CargoIdentity, HeldMark, Order, Report, Unordered
+from ordercast.order.tree.blocks import earlier_of, earlier_places
+from ordercast.order.tree.reports import CargoIdentity, HeldMark, Order, Report, Unordered
 
 Receivers = Callable[[HeldMark], frozenset[ProcessId]]
 
@@ -65,8 +66,11 @@ def _held(
     holders: dict[CargoIdentity, set[ProcessId]] = {}
     for process in sorted(reports):
         for mark in reports[process].held:
-            if marks.setdefault(mark.identity, mark) == mark:  # a message has one place in a birth, unless it is forged
+            known = marks.setdefault(mark.identity, mark)
+            if known[:-1] == mark[:-1]:  # a message has one place in a birth, unless it is forged
                 holders.setdefault(mark.identity, set()).add(process)
+                if mark.earlier:
+                    marks[mark.identity] = mark
         for mark in reports[process].settled:
             marks.setdefault(mark.identity, mark)
             holders.setdefault(mark.identity, set())
@@ -87,14 +91,21 @@ def _implied(
             if (process, one.source, one.birth) in marks:
                 continue
             following = [mark for mark in later.get((one.birth, one.entry), ()) if mark.source > one.source]
-            if following:
-                found.append((process, _implied_mark(process, one, min(following, key=lambda mark: mark.source))))
+            implied = _implied_mark(process, one, min(following, key=lambda mark: mark.source)) if following else None
+            if implied is not None:
+                found.append((process, implied))
     return found
 
 
-def _implied_mark(process: ProcessId, one: Unordered, following: HeldMark) -> HeldMark:
-    birth, rank, *_ = following.order
-    return HeldMark(one.birth, one.entry, 0, process, one.source, one.groups, (birth, rank, 1 - ACTUAL, one.source))
+def _implied_mark(process: ProcessId, one: Unordered, following: HeldMark) -> HeldMark | None:
+    """Return what the one that follows says of it. Its source has not heard of its place, so the one that follows names
+    it, and those before it, unless it is forged."""
+    places = earlier_places(following.earlier, following.rank)
+    rank = places.get(one.source)
+    if rank is None:
+        return None
+    earlier = b"".join(earlier_of(source, place) for source, place in places.items() if source < one.source)
+    return HeldMark(one.birth, one.entry, 0, process, one.source, one.groups, rank, earlier)
 
 
 def lacks(report: Report, counts: Mapping[tuple[ProcessId, tuple[int, ...]], int], mark: HeldMark) -> bool:

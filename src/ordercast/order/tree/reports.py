@@ -3,8 +3,9 @@
 REPORT     kind 1, installed: seq 8, representative 8; birth 4, opened 4, delivered: order;
            counts: count 4, each: entry 8, groups, count 4; held: count 4, each: mark;
            unordered: count 4, each: source 8, birth 4, entry 8, groups; settled: count 4, each: mark
-mark       birth 4, entry 8, number 4, originator 8, source 8, groups, order
-order      birth 4, rank: count 1, 4 each; implied 1, source 8
+mark       birth 4, entry 8, number 4, originator 8, source 8, groups, rank; earlier ones, as on links
+order      birth 4, rank
+rank       count 1, 4 each
 groups     count 1, 4 each
 RECOVERED  kind 1, installed: seq 8, representative 8; mark; the cargo, as on links
 """
@@ -23,28 +24,28 @@ from ordercast.order.tree.blocks import (
     Ordered,
     Rank,
     encode_cargo,
+    encode_earlier,
     encode_rank,
     read_cargo,
+    read_earlier,
     read_rank,
 )
 from ordercast.wire.reader import ByteReader
 
 REPORT_KIND: Final = 7
 RECOVERED_KIND: Final = 8
-ACTUAL: Final = 1  # after those that are implied by it
 
 _CONFIGURATION: Final = struct.Struct(">QQ")
 _BIRTHS: Final = struct.Struct(">II")
 _COUNT: Final = struct.Struct(">I")
 _ENTRY: Final = struct.Struct(">Q")
 _MARK: Final = struct.Struct(">IQIQQ")
-_ORDER: Final = struct.Struct(">BQ")
 _UNORDERED: Final = struct.Struct(">QIQ")
 
-Order = tuple[int, Rank, int, int]  # birth, rank, whether implied (0) or actual (1), source number of an implied one
+Order = tuple[int, Rank]  # birth and rank
 CargoIdentity = tuple[ProcessId, int, int]  # originator, source number, birth: a cargo has one place in a birth at most
 
-NOTHING_DELIVERED: Final[Order] = (0, (), 0, 0)
+NOTHING_DELIVERED: Final[Order] = (0, ())
 
 
 class HeldMark(NamedTuple):
@@ -56,7 +57,12 @@ class HeldMark(NamedTuple):
     originator: ProcessId
     source: int
     groups: GroupPlaces
-    order: Order
+    rank: Rank
+    earlier: bytes = b""  # of its source; none where its source alone says that it is ordered
+
+    @property
+    def order(self) -> Order:
+        return self.birth, self.rank
 
     @property
     def identity(self) -> CargoIdentity:
@@ -93,10 +99,9 @@ class Recovered(NamedTuple):
     cargo: Cargo
 
 
-def mark_of(ordered: Ordered, order: Order | None = None) -> HeldMark:
-    birth, entry, number, rank, cargo = ordered
-    order = order or (birth, rank, ACTUAL, 0)
-    return HeldMark(birth, entry, number, cargo.originator, cargo.source, cargo.groups, order)
+def mark_of(ordered: Ordered) -> HeldMark:
+    birth, entry, number, rank, cargo, earlier = ordered
+    return HeldMark(birth, entry, number, cargo.originator, cargo.source, cargo.groups, rank, earlier)
 
 
 def _groups(groups: GroupPlaces) -> bytes:
@@ -104,13 +109,14 @@ def _groups(groups: GroupPlaces) -> bytes:
 
 
 def _order(order: Order) -> bytes:
-    birth, rank, actual, source = order
-    return _COUNT.pack(birth) + encode_rank(rank) + _ORDER.pack(actual, source)
+    birth, rank = order
+    return _COUNT.pack(birth) + encode_rank(rank)
 
 
 def _mark(mark: HeldMark) -> bytes:
-    birth, entry, number, originator, source, groups, order = mark
-    return _MARK.pack(birth, entry, number, originator, source) + _groups(groups) + _order(order)
+    birth, entry, number, originator, source, groups, rank, earlier = mark
+    head = _MARK.pack(birth, entry, number, originator, source) + _groups(groups)
+    return head + encode_rank(rank) + encode_earlier(earlier, rank)
 
 
 def encode_report(report: Report) -> bytes:
@@ -168,8 +174,7 @@ def _read_groups(reader: ByteReader) -> GroupPlaces:
 
 def _read_order(reader: ByteReader) -> Order:
     (birth,), rank = reader.unpack(_COUNT), read_rank(reader)
-    actual, source = reader.unpack(_ORDER)
-    return birth, rank, actual, source
+    return birth, rank
 
 
 def _read_count(reader: ByteReader) -> tuple[Channel, int]:
@@ -180,8 +185,9 @@ def _read_count(reader: ByteReader) -> tuple[Channel, int]:
 
 def _read_mark(reader: ByteReader) -> HeldMark:
     birth, entry, number, originator, source = reader.unpack(_MARK)
-    groups = _read_groups(reader)
-    return HeldMark(birth, ProcessId(entry), number, ProcessId(originator), source, groups, _read_order(reader))
+    groups, rank = _read_groups(reader), read_rank(reader)
+    earlier = read_earlier(reader, rank)
+    return HeldMark(birth, ProcessId(entry), number, ProcessId(originator), source, groups, rank, earlier)
 
 
 def _read_unordered(reader: ByteReader) -> tuple[Unordered, ...]:

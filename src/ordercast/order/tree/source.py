@@ -9,7 +9,7 @@ all entries: it waits until everything sent is ordered, and what follows waits u
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -107,6 +107,7 @@ class TreeSource:
     placed: list[Sent] = field(default_factory=list)  # whose places are final, of what this process is not owed
     avoided: set[ProcessId] = field(default_factory=set)  # to whom nothing passes on links: what enters there goes by
     # the control stream
+    safe: int = 0  # safe messages among what is sent
     entry_raised: int = 0
     entry_waited: int = 0
     _shut: tuple[int, ProcessId] | None = None  # birth and entry that refused something
@@ -196,7 +197,8 @@ class TreeSource:
         pieces = [payload[at : at + step] for at in range(0, len(payload), step)]
         kinds = [Part.FIRST, *[Part.MIDDLE] * (len(pieces) - 2), Part.LAST]
         parts = [
-            replace(wish, payloads=(piece,), part=kind, whole=wish) for piece, kind in zip(pieces, kinds, strict=True)
+            replace(wish, payloads=(piece,), part=kind, whole=wish, source=0)
+            for piece, kind in zip(pieces, kinds, strict=True)
         ]
         self.waiting.extendleft(reversed(parts))
         return parts[0]
@@ -207,10 +209,11 @@ class TreeSource:
         if whole is None:
             return wish
         whole.is_given_up = True
+        last = wish
         while self.waiting and self.waiting[0].whole is whole:
-            self.waiting.popleft()
+            last = self.waiting.popleft()
         self.begun = []
-        again = replace(whole, is_given_up=False)
+        again = replace(whole, is_given_up=False, source=last.source)  # whoever has delivered it knows that number
         self.waiting.appendleft(again)
         return again
 
@@ -240,6 +243,7 @@ class TreeSource:
         self.sent[wish.source] = Sent(wish, offer, is_outside=is_outside)
         self._unordered += 1
         self._unordered_size += wish.size
+        self.safe += wish.service == Service.SAFE
         at = tree.birth, entry
         self._asked[at] = self._asked.get(at, 0) + 1
         if groups:
@@ -264,7 +268,7 @@ class TreeSource:
             again, self.flying = self.flying, []
             self.in_control -= len(again)
             self.is_stale = False
-            self.waiting.extendleft(replace(wish, is_given_up=False) for wish in reversed(again))
+            self.waiting.extendleft(reversed(_rejoined(again)))
 
     def in_effect(self, size: int) -> None:
         """A message of so many bytes that this process has submitted to the control stream is in effect here."""
@@ -313,6 +317,7 @@ class TreeSource:
 
     def _drop(self, sent: Sent) -> None:
         del self.sent[sent.wish.source]
+        self.safe -= sent.wish.service == Service.SAFE
         if sent.offer.cargo.groups:
             _take_one(self._used, sent)
 
@@ -343,7 +348,7 @@ class TreeSource:
                 if along is not None and sent.offer.entry not in along:
                     sent.wish.mark_again()
         self.sent, self._shut, self._used, self._asked = {}, None, {}, {}
-        self._unordered = self._unordered_size = 0
+        self._unordered = self._unordered_size = self.safe = 0
         cut = 0
         wishes = sorted([*again, *self.refused], key=lambda wish: wish.source)  # answers may have been on their way
         if self.begun:
@@ -355,6 +360,18 @@ class TreeSource:
         if along is not None:
             self.avoided = set()
         return len(again), cut
+
+
+def _rejoined(wishes: Iterable[SourceWish]) -> list[SourceWish]:
+    """Return what went message by message. Messages that have had one number before have one again: whoever has
+    delivered the first of them with it would drop the others."""
+    found: list[SourceWish] = []
+    for wish in wishes:
+        if found and wish.source and found[-1].source == wish.source:
+            found[-1].payloads += wish.payloads
+        else:
+            found.append(replace(wish, is_given_up=False))
+    return found
 
 
 def _take_one(counts: dict[EntryKey, int], sent: Sent) -> None:

@@ -23,6 +23,7 @@ from ordercast.order.tree.blocks import (
     Channel,
     Ordered,
     Rank,
+    earlier_of,
     encode_close,
     encode_count,
     encode_data,
@@ -72,7 +73,9 @@ class TreeStream:
         self.last: Rank = ()
         self.counts: dict[Channel, int] = {}  # blocks of each channel that were processed here
         self.held: dict[tuple[int, ProcessId, tuple[int, ...], int], HeldBlock] = {}
-        self._unknown: dict[tuple[ProcessId, int], HeldBlock] = {}  # entered here, its source does not know its place
+        self.safe_held = 0  # how many of these are safe messages
+        self._unknown: dict[ProcessId, dict[int, tuple[HeldBlock, bytes]]] = {}  # entered here, their sources do not
+        # know their places; were this process cut off, nobody else would, so later ones name them
         self.queue: deque[HeldBlock] = deque()  # for the local process
         self.outgoing: list[tuple[ProcessId, bytes]] = []
         self.stable: list[Ordered] = []  # of what entered here, since somebody asked
@@ -95,15 +98,21 @@ class TreeStream:
         last, depth = self.last, self.depth
         above = (*last[:depth], *(0,) * (depth - len(last[:depth])))
         rank = (*above, 1 + last[depth] if len(last) > depth else 1)
-        ordered = Ordered(self.birth, self.me, self.counts.get(channel, 0) + 1, rank, cargo)
+        unknown = self._unknown.setdefault(cargo.originator, {})
+        earlier = b"".join([named for _, named in unknown.values()])
+        ordered = Ordered(self.birth, self.me, self.counts.get(channel, 0) + 1, rank, cargo, earlier)
         held = HeldBlock(ordered, is_known=cargo.originator == self.me)
         self.unstable[channel] += cargo.size
         self.unstable_size += cargo.size
         if not held.is_known:
-            self._unknown[cargo.originator, cargo.source] = held
+            unknown[cargo.source] = held, earlier_of(cargo.source, rank)
         self._process(held, ordered, encode_data(ordered))
         self._judge(held)
         return ordered
+
+    def unknown(self, originator: ProcessId) -> int:
+        """Return how many places a source may not know."""
+        return len(self._unknown.get(originator, ()))
 
     def take(self, ordered: Ordered, data: bytes) -> None:
         """Take what the parent has passed on."""
@@ -130,6 +139,7 @@ class TreeStream:
         channel = ordered.channel
         self.counts[channel] = ordered.number
         self.held[ordered.key] = held
+        self.safe_held += ordered.cargo.service == Service.SAFE
         targets = self.tree.children(self.me, ordered.entry, ordered.cargo.groups) if ordered.cargo.groups else ()
         self._forward(held, targets, data)
         if not ordered.cargo.groups or self.me in self.tree.receivers(ordered.cargo.groups):
@@ -200,7 +210,7 @@ class TreeStream:
 
     def known(self, originator: ProcessId, source: int) -> None:
         """Hear that a source knows the place of its cargo."""
-        held = self._unknown.pop((originator, source), None)
+        held, _ = self._unknown.get(originator, {}).pop(source, (None, b""))
         if held is not None:
             held.is_known = True
             self._judge(held)
@@ -218,6 +228,7 @@ class TreeStream:
         held.is_stable = True
         assert held.ordered is not None
         del self.held[held.ordered.key]
+        self.safe_held -= held.ordered.cargo.service == Service.SAFE
 
     def _advance(self) -> None:
         while self._from_parent and self._from_parent[0].is_done:

@@ -21,6 +21,7 @@ from ordercast.order.tree.blocks import (
     Ordered,
     TreeBlock,
     decode_block,
+    earlier_of,
     encode_close,
     encode_count,
     encode_data,
@@ -53,7 +54,7 @@ from ordercast.order.tree.reports import Recovered, Report, Unordered, encode_re
 
 A, B = ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 3)
 CARGO = Cargo(B, 7, 3, 2, 5, 0, (1, 4), (b"one", b""))
-ORDERED = Ordered(3, A, 9, (4, 0, 2), CARGO)
+ORDERED = Ordered(3, A, 9, (4, 0, 2), CARGO, earlier_of(5, (4, 0, 1)) + earlier_of(6, (4, 1, 1)))
 BLOCKS: list[tuple[bytes, TreeBlock]] = [
     (encode_data(ORDERED), ORDERED),
     (encode_offer(Offer(3, A, CARGO)), Offer(3, A, CARGO)),
@@ -68,13 +69,13 @@ BLOCKS: list[tuple[bytes, TreeBlock]] = [
     ),
 ]
 V = ConfigurationId(8, A)
-REPORT = Report(V, 3, 4, (3, (4,), 1, 0), (((A, (1, 4)), 9),), (mark_of(ORDERED),), (Unordered(8, 3, A, (1,)),))
+REPORT = Report(V, 3, 4, (3, (4,)), (((A, (1, 4)), 9),), (mark_of(ORDERED),), (Unordered(8, 3, A, (1,)),))
 SETTLED = REPORT._replace(settled=(mark_of(ORDERED),))
 OPENING = Opening(4, 17, bytes(8), ((3, A),), ({A: None, B: A},))
 CONTROLS: list[tuple[bytes, Control]] = [
     (encode_everywhere(b"x"), Everywhere((), b"x")),
     (encode_cross(6, ["a", "b"], b"x"), Everywhere(("a", "b"), b"x", 6)),
-    (encode_cross(6, ["a", "b"], b"x", is_again=True), Everywhere(("a", "b"), b"x", 6, True)),
+    (encode_cross(6, ["a", "b"], b"x", is_again=True, source=9), Everywhere(("a", "b"), b"x", 6, True, 9)),
     (encode_wants(Wants(("a",), ("b", "c"), True)), Wants(("a",), ("b", "c"), True)),
     (encode_opening(OPENING), OPENING),
     (encode_closed(Closed(4, A)), Closed(4, A)),

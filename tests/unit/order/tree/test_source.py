@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from ordercast.model.inputs import Submission
+from ordercast.model.inputs import Submission, Submissions
 from ordercast.model.service import Service
+from ordercast.order.tree.blocks import Cargo
 from ordercast.order.tree.control import Reconcile
+from ordercast.order.tree.delivering import ControlMessage, Delivering
 from ordercast.order.tree.source import TreeSource
+from ordercast.wire.header import Part
 
-from .courses import A, B, C, D, Rehearsal
+from .courses import A, B, C, D, Rehearsal, V
 
 
 def _sending(count: int) -> TreeSource:
@@ -20,10 +23,42 @@ def _rehearsed(count: int) -> tuple[Rehearsal, TreeSource]:
     rehearsal.say(rehearsal.opening({A: None, B: A, C: B}, {D: None}), A)
     course = rehearsal.course
     source = course.source
-    source.add([Submission(bytes([number]), Service.AGREED, 0, ("y",)) for number in range(count)])
-    while (turn := source.next(course.forest)) is not None:
+    for number in range(count):
+        source.add([Submission(bytes([number]), Service.AGREED, 0, ("y",))])
+        turn = source.next(course.forest)
+        assert turn is not None
         course.offer(source.offered(turn, course.opened))
     return rehearsal, source
+
+
+def test_messages_that_come_back_from_the_control_stream_have_one_number_again() -> None:
+    """What was in one cargo is dropped as one, or delivered as one."""
+    rehearsal, source = _rehearsed(0)
+    course = rehearsal.course
+    source.add([Submissions((b"1", b"2"), Service.AGREED, 0, ("y",)), Submission(b"3", Service.AGREED, 0, ("y",))])
+    for _ in range(2):
+        turn = source.next(course.forest)
+        assert turn is not None
+        source.offered(turn, course.opened)
+    source.start_over(set(), (A,))
+    source.avoided = {B}
+    turn = source.next(course.forest)
+    assert turn is not None and turn.tree is None
+    source.submitted(turn)
+    source.start_over(set(), (A,))
+    for _ in range(2):
+        source.came_back(0, has_effect=False)
+    assert [(wish.source, wish.payloads) for wish in source.waiting] == [(1, (b"1", b"2")), (2, (b"3",))]
+
+
+def test_what_is_sent_again_by_the_control_stream_is_dropped_where_it_was_delivered() -> None:
+    delivering = Delivering(V)
+    cargo = Cargo(B, 7, 1, 0, Service.AGREED, Part.WHOLE, (0,), (b"m",))
+    assert delivering.cargo(cargo) is not None
+    message = ControlMessage(1, (9, 0), B, 0, Service.AGREED, b"m", is_again=True, source=7)
+    assert delivering.control(message, is_late=False) is None
+    for source in (0, 8):
+        assert delivering.control(message._replace(source=source), is_late=False) is not None
 
 
 def test_what_was_refused_is_sent_again_before_what_was_not_answered() -> None:
