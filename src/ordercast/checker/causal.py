@@ -73,19 +73,24 @@ class Causal(Checker):
         bounds = self._bounds(sequences, needs)
         for life in self.history.lives() if not self.history.is_by_groups else ():
             yield from self._falling(life)
+        past: dict[ProcessId, set[int]] = {}  # what each process has delivered in earlier configurations
         for (process, home), mine in sequences.items():
             cleared: dict[ProcessId, int] = {}  # of each submitter, how much of what it delivered was found here
+            before = past.setdefault(process, set())
             for number, done in _suspects(mine, bounds, priors):
                 submitter = self.history.identity(number).process
                 theirs = sequences.get((submitter, home), _Share([])).numbers
                 seen = [*theirs[cleared.get(submitter, 0) : needs[number]], priors[number]]
-                lacked = (cause for cause in seen if cause not in done and self._is_due(process, cause, number))
+                absent = (cause for cause in seen if cause not in done and cause not in before)
+                lacked = (cause for cause in absent if self._is_due(process, cause, number))
                 missing = next(lacked, NONE)
                 if missing == NONE:
                     cleared[submitter] = max(needs[number], cleared.get(submitter, 0))
                 else:
                     text = message_text(self.history.identity(missing))
                     yield self.witness(f"delivered, but not before it {text}, on which it may depend", process, number)
+            if self.history.is_by_groups:
+                before.update(mine.numbers)  # its submitter may have delivered it again, in a later one
 
     def _origins(self) -> Iterator[Witness]:
         """Fact 1."""

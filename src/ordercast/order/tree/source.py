@@ -189,16 +189,19 @@ class TreeSource:
             self.begun = []
 
     def _cut(self, wish: SourceWish) -> SourceWish:
-        """Cut a message that does not fit into parts, the first of which is returned."""
+        """Cut a message that does not fit into parts, the first of which is returned. They were sent before if it has a
+        number, that of its last part, and are numbered as they were: what follows keeps its numbers too, and with lower
+        ones than a message before it would be dropped."""
         if wish.whole is not None or wish.size + LENGTH_SIZE <= self.whole_max or len(wish.payloads) > 1:
             return wish
         self.waiting.popleft()
         (payload,), step = wish.payloads, self.whole_max - LENGTH_SIZE
         pieces = [payload[at : at + step] for at in range(0, len(payload), step)]
         kinds = [Part.FIRST, *[Part.MIDDLE] * (len(pieces) - 2), Part.LAST]
+        numbers = range(wish.source - len(pieces) + 1, wish.source + 1) if wish.source else [0] * len(pieces)
         parts = [
-            replace(wish, payloads=(piece,), part=kind, whole=wish, source=0)
-            for piece, kind in zip(pieces, kinds, strict=True)
+            replace(wish, payloads=(piece,), part=kind, whole=wish, source=number)
+            for piece, kind, number in zip(pieces, kinds, numbers, strict=True)
         ]
         self.waiting.extendleft(reversed(parts))
         return parts[0]

@@ -51,6 +51,32 @@ def test_messages_that_come_back_from_the_control_stream_have_one_number_again()
     assert [(wish.source, wish.payloads) for wish in source.waiting] == [(1, (b"1", b"2")), (2, (b"3",))]
 
 
+def test_the_parts_of_a_large_message_keep_their_numbers() -> None:
+    """Messages that follow it keep theirs, and would be dropped behind higher ones."""
+    rehearsal, source = _rehearsed(0)
+    course = rehearsal.course
+    source.whole_max = 12
+
+    def sent(count: int) -> list[int]:
+        found: list[int] = []
+        for _ in range(count):
+            turn = source.next(course.forest)
+            assert turn is not None
+            found.append(source.offered(turn, course.opened).cargo.source)
+        return found
+
+    source.add([Submission(bytes(15), Service.AGREED, 0, ("y",)), Submission(b"3", Service.AGREED, 0, ("y",))])
+    assert sent(3) == [1, 2, 3]
+    source.start_over(set(), (A,))
+    source.avoided = {B}
+    turn = source.next(course.forest)
+    assert turn is not None and turn.tree is None and turn.wish.payloads == (bytes(15),)
+    source.submitted(turn)
+    source.start_over(set(), (A,))
+    source.came_back(0, has_effect=False)
+    assert sent(3) == [1, 2, 3]
+
+
 def test_what_is_sent_again_by_the_control_stream_is_dropped_where_it_was_delivered() -> None:
     delivering = Delivering(V)
     cargo = Cargo(B, 7, 1, 0, Service.AGREED, Part.WHOLE, (0,), (b"m",))
