@@ -74,6 +74,7 @@ states = st.builds(
     st.none() | st.builds(Loading, points, ranks),
     st.lists(points, max_size=3).map(tuple),
     st.binary(max_size=40),
+    memory=u64,
 )
 commands = st.integers(1, 2**64 - 1).flatmap(
     lambda request: st.builds(
