@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-long check format setup man swarm chaos chaos-replicated power-cut enlist bench-core bench-memory bench-live bench-clients \
+.PHONY: demo test test-long check format setup man swarm chaos chaos-replicated power-cut enlist sealed bench-core bench-memory bench-live bench-clients \
 	bench-model bench-commands bench-links bench-networks bench-gateways bench-sites bench-tree bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged, and a report
@@ -47,6 +47,10 @@ power-cut: $(READY)  ## replicas with journals, all killed at once, back in ever
 
 enlist: $(READY)  ## hosts added to and removed from a loaded cluster: ROUNDS=N TRANSPORT=multicast|unicast, as root
 	$(BIN)/python -m rig.enlist --rounds $(or $(ROUNDS),20) --transport $(or $(TRANSPORT),multicast)
+
+sealed: $(READY)  ## keys of a loaded cluster changed again and again, then floods by somebody without the key: ROTATIONS=N, as root
+	$(BIN)/python -m rig.sealed --rotations $(or $(ROTATIONS),5)
+	$(BIN)/python -m rig.sealed --flood
 
 bench-core: $(READY)  ## CPU time of the engine per packet and per message
 	$(BIN)/python bench/core.py

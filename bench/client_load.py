@@ -129,6 +129,39 @@ async def work(task: dict[str, Any]) -> None:
         receiving.cancel()
 
 
+def work_blocking(task: dict[str, Any]) -> None:
+    """The same for the client that sends one at a time, in blocking form: one thread sends and reads."""
+    filler = bytes(max(int(task["size"]), STAMP.size) - STAMP.size)
+    me_id, service = int(task["number"]), ordercast.Service[task["service"].upper()]
+    counter, order, latencies = 0, 0, []
+    with ordercast.connect(task["address"], name=f"c{me_id}") as me:
+        me.join(GROUP)
+        for event in me:
+            if isinstance(event, ordercast.View) and len(event.members) == task["clients"]:
+                break
+        _say(ready=True)
+        sys.stdin.readline()
+        gc.freeze()
+        cpu, start = _cpu(), time.monotonic()
+        end = start + task["seconds"]
+        while time.monotonic() < end:
+            before = time.perf_counter_ns()
+            me.send(GROUP, STAMP.pack(me_id, counter, 0) + filler, service)
+            counter += 1
+            message = me.receive()
+            assert isinstance(message, ordercast.Message)
+            latencies.append(time.perf_counter_ns() - before)
+            order = zlib.crc32(message.data[:IDENTITY_SIZE], order)
+            time.sleep(float(task["pause"]))
+        elapsed, used = time.monotonic() - start, _cpu() - cpu
+        _say(sent=counter)
+        sys.stdin.readline()
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        told = {"elapsed": elapsed, "cpu": used, "latencies": sorted(latencies), "memory": memory}
+        _say(delivered=counter, hash=order, **told)
+        sys.stdin.readline()
+
+
 async def _unless_ended(receiving: asyncio.Task[None], waiting: Coroutine[Any, Any, object]) -> None:
     """Wait, unless the stream ends first: a client that was too slow will never see all that was sent."""
     waiter = asyncio.create_task(waiting)
@@ -148,4 +181,8 @@ def _say(**fields: object) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(work(json.loads(sys.stdin.readline())))
+    given = json.loads(sys.stdin.readline())
+    if given.get("form") == "blocking" and given["number"] == given["pinger"]:
+        work_blocking(given)
+    else:
+        asyncio.run(work(given))

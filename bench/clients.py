@@ -41,13 +41,15 @@ class Case:
     mode: str = "load"  # or ping: one message at a time, from one client
     pinger: int = 1  # the daemon whose client pings; 1 is the ring's representative
     pause: float = 0.0  # between pings
+    form: str = "asyncio"  # or blocking: of the client that pings
 
     @property
     def name(self) -> str:
         words = [f"{self.size} B", self.service, f"{self.daemons} daemons"]
         words += ["one by one" if self.one_by_one else ""]
         if self.mode == "ping":
-            words += [f"client {self.pinger} one at a time", "100 a second" if self.pause else ""]
+            form = f"{self.form} " if self.form != "asyncio" else ""
+            words += [f"{form}client {self.pinger} one at a time", "100 a second" if self.pause else ""]
         return ", ".join(word for word in words if word)
 
 
@@ -72,7 +74,7 @@ def daemons(count: int) -> Iterator[list[tuple[Program, str]]]:
             f'[nodes.n{i}]\nid = {i}\naddress = "127.0.0.1"\ntoken_port = {PORT + i}\n' for i in range(1, count + 1)
         )
         text = f'cluster = "bench {os.getpid()}"\n[network]\nport = {PORT}\n[status]\nport = 0\n'
-        text += '[clients]\nfolder = "s"\n'
+        text += '[security]\ninsecure = true\n[clients]\nfolder = "s"\n'  # bench.live has what a seal costs
         (folder / "cluster.toml").write_text(text + nodes)
         found = []
         for i in range(1, count + 1):
@@ -118,6 +120,7 @@ def measure(case: Case, seconds: float) -> Outcome:
             "mode": case.mode,
             "pinger": case.pinger,
             "pause": case.pause,
+            "form": case.form,
             "seconds": seconds,
         }
         clients = Clients(stack, [address for _, address in serving], task)
@@ -154,7 +157,9 @@ CASES = (
     Case(one_by_one=True),
     Case(daemons=1),
     *(Case(mode="ping", pinger=pinger) for pinger in (1, 2, 3)),
+    Case(mode="ping", pinger=1, form="blocking"),
     *(Case(mode="ping", pinger=pinger, pause=0.01) for pinger in (1, 2, 3)),
+    Case(mode="ping", pinger=1, pause=0.01, form="blocking"),
     *(Case(mode="ping", pinger=pinger, service="safe") for pinger in (1, 2, 3)),
 )
 

@@ -5,7 +5,7 @@ read, as segmentation offload would bring them. Reported are CPU times: at a rec
 with data: header, store, order, delivery as batches), and all in (sending, packing, token, harness too) per packet and
 member.
 
-    python bench/core.py [--json] [--sealed] [--seconds S] [--nodes 4,8,16,32,64]
+    python bench/core.py [--json] [--sealed] [--seconds S] [--nodes 4,8,16,32,64] [--sizes 1350,100]
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ordercast.daemon.sealed import AesGcm
 from ordercast.model.effects import Broadcast, Deliver, Effect, Persist, SendTo
 from ordercast.model.ids import MAIN, Incarnation, Instant, NodeId, node_of
 from ordercast.model.inputs import Lane, Packet, Submissions
+from ordercast.model.kernel import NAME
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.sealing.cipher import SALT_SIZE, SECRET_SIZE
@@ -130,7 +131,8 @@ def measure(nodes: int, size: int, seconds: float, *, accelerated: bool = False,
     )
     cluster = Cluster(nodes, size, config, is_sealed=is_sealed)
     cluster.form()
-    count = BATCH * max(1, config.whole_size_max // (size + DESCRIPTOR_SIZE))
+    packets = -(-(size + DESCRIPTOR_SIZE) // config.whole_size_max)  # that a message takes
+    count = max(1, BATCH // packets) * max(1, config.whole_size_max // (size + DESCRIPTOR_SIZE))
     cluster.load = [Submissions([bytes(size)] * count)]
     for node, member in enumerate(cluster.members):
         cluster.carry_out(node, member.submit(cluster.load, cluster.now))
@@ -159,18 +161,19 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--seconds", type=float, default=2.0, help="CPU time for each row")
     parser.add_argument("--nodes", default="4,8,16,32,64")
+    parser.add_argument("--sizes", default="1350,100", help="bytes of a message")
     parser.add_argument("--sealed", action="store_true", help="each row clear, then sealed: read the ratio")
     arguments = parser.parse_args()
     rows = [
         measure(int(nodes), size, arguments.seconds, is_sealed=is_sealed)
-        for size in (1350, 100)
+        for size in map(int, str(arguments.sizes).split(","))
         for nodes in str(arguments.nodes).split(",")
         for is_sealed in ((False, True) if arguments.sealed else (False,))
     ]
     if arguments.json:
-        print(json.dumps({"python": platform.python_version(), "rows": [asdict(row) for row in rows]}))
+        print(json.dumps({"python": platform.python_version(), "kernel": NAME, "rows": [asdict(row) for row in rows]}))
         return
-    print(f"CPython {platform.python_version()}, CPU microseconds; all members send")
+    print(f"CPython {platform.python_version()}, {NAME} kernel, CPU microseconds; all members send")
     print(
         f"{'members':>7} {'bytes':>6} {'msgs/packet':>11} {'receiver/packet':>15} {'all in/packet':>13}"
         f" {'all in/msg':>10}"

@@ -36,6 +36,8 @@ from ordercast.daemon.key_file import new_key_file
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = (100, 1350, 8192, 65536)
 LATENCY_SIZES = (100, 1350)
+MTU, JUMBO = 1500, 9000
+CROWD = 32  # nodes
 LOW_RATE = 100.0  # messages a second of all senders together
 PATIENCE_S = 60.0
 
@@ -55,6 +57,8 @@ class Case:
     wire: bool = True  # of the network: a large send crosses it in one piece
     accelerated: bool = False
     rate: float = 0.0  # messages a second of all senders together, in turns; 0: as many as flow control lets through
+    in_step: bool = False  # all senders at the same time, instead of in turns
+    mtu: int = MTU  # of the hosts' links, and of the packets
     ring: tuple[tuple[str, int], ...] = ()
     engine: str = "ring"
     share: float = 0.0  # of gateways; 0: as usual
@@ -72,6 +76,7 @@ class Case:
         words += [f"trace {self.trace}" if self.trace != default.trace else ""]
         words += ["" if self.segmentation else "no offload", "" if self.wire else "single datagrams on the wire"]
         words += ["accelerated" if self.accelerated else "", f"{self.rate:,.0f}/s" if self.rate else ""]
+        words += ["in step" if self.in_step else "", f"MTU {self.mtu:,}" if self.mtu != MTU else ""]
         words += [f"{key}={value}" for key, value in self.ring]
         words += ["sealed" if self.sealed else ""]
         words += [f"{self.spread:g} to all" if self.spread < 1 else ""]
@@ -116,7 +121,8 @@ class Nodes:
                 "service": case.service,
                 "delivery": case.delivery,
                 "rate": case.rate / len(senders),
-                "phase": corosync_peer.phase(host.number, len(senders)),
+                "phase": 0.0 if case.in_step else corosync_peer.phase(host.number, len(senders)),
+                "mtu": case.mtu,
                 "sends": host.number in senders,
                 "accelerated": case.accelerated,
                 "segmentation": case.segmentation,
@@ -180,6 +186,16 @@ def measure(hosts: Hosts, case: Case, seconds: float, python: str) -> Outcome:
 def answers_of(hosts: Hosts, case: Case, seconds: float, python: str) -> list[dict[str, Any]]:
     """Run a case, and return what its nodes tell."""
     hosts.segmentation(case.wire)
+    if case.mtu != MTU:
+        hosts.mtu(case.mtu)
+    try:
+        return _answers(hosts, case, seconds, python)
+    finally:
+        if case.mtu != MTU:
+            hosts.mtu(MTU)
+
+
+def _answers(hosts: Hosts, case: Case, seconds: float, python: str) -> list[dict[str, Any]]:
     with nodes_of(hosts, case, seconds, python) as nodes:
         nodes.hear()
         nodes.say("go")
@@ -352,15 +368,21 @@ def cases(quick: bool) -> list[Case]:
             replace(base, trace="full"),
             replace(base, nodes=8),
         ]
-    return rows
+    return rows + [Case(size, mtu=JUMBO) for size in SIZES if size > MTU]
+
+
+def crowded() -> list[Case]:
+    """Many members on few cores: what a message costs each node."""
+    return [Case(nodes=nodes) for nodes in (4, 16, CROWD)]
 
 
 def interpreter(python: str) -> str:
     program = (
-        "import platform, sysconfig; flags = sysconfig.get_config_var('CONFIG_ARGS') or ''; "
+        "import platform, sysconfig; from ordercast.model import kernel; "
+        "flags = sysconfig.get_config_var('CONFIG_ARGS') or ''; "
         "print(platform.python_implementation(), platform.python_version(), "
         "'built with' if 'enable-optimizations' in flags else 'not known to be built with', "
-        "'profile-guided optimisation')"
+        "'profile-guided optimisation,', kernel.NAME, 'kernel')"
     )
     return subprocess.run([python, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 
@@ -381,6 +403,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two sizes, a minute in all")
     parser.add_argument("--latency", action="store_true", help="the rows at a low rate and Corosync's, nothing else")
+    parser.add_argument("--many", action="store_true", help=f"4, 16 and {CROWD} nodes, nothing else")
     parser.add_argument("--seconds", type=float, default=4.0, help="of each row")
     parser.add_argument("--json", type=Path, help="write the results here too")
     parser.add_argument("--plot", type=Path, help="draw the comparison here (needs matplotlib)")
@@ -394,6 +417,13 @@ def main() -> None:
     document: dict[str, Any] = {"machine": platform.machine(), "cores": os.cpu_count()}
     document["interpreter"] = interpreter(arguments.python)
     print(f"{document['interpreter']}, {platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}")
+    if arguments.many:
+        with Hosts(CROWD) as hosts:
+            outcomes = _rows(hosts, crowded(), arguments)
+        document["outcomes"] = [asdict(outcome) for outcome in outcomes]
+        if arguments.json:
+            arguments.json.write_text(json.dumps(document, indent=1))
+        return
     with Hosts(8) as hosts:
         if arguments.false_alarms:
             alarms = false_alarms(hosts, arguments.python, arguments.false_alarms)
@@ -416,8 +446,12 @@ def main() -> None:
 
 
 def _throughput(hosts: Hosts, arguments: argparse.Namespace) -> list[Outcome]:
+    return _rows(hosts, cases(arguments.quick), arguments)
+
+
+def _rows(hosts: Hosts, rows: list[Case], arguments: argparse.Namespace) -> list[Outcome]:
     outcomes = []
-    for case in cases(arguments.quick):
+    for case in rows:
         if arguments.only in case.name:
             outcomes.append(measure(hosts, case, arguments.seconds, arguments.python))
             print(line(outcomes[-1]), flush=True)
@@ -425,18 +459,19 @@ def _throughput(hosts: Hosts, arguments: argparse.Namespace) -> list[Outcome]:
 
 
 def _latency(hosts: Hosts, arguments: argparse.Namespace, before: list[Outcome]) -> list[Outcome]:
-    """One sender where the token rests at first, one elsewhere, all in turns; then all with half of the full load."""
+    """One sender where the token rests at first, one elsewhere, all in turns, all in step; then all with half of the
+    full load."""
     outcomes = []
     for size in LATENCY_SIZES:
         lone = Case(size, 1, delivery="messages", rate=LOW_RATE)
-        rows = [lone, replace(lone, first=4), replace(lone, senders=0)]
+        rows = [lone, replace(lone, first=4), replace(lone, senders=0), replace(lone, senders=0, in_step=True)]
         rows += [Case(size, rate=outcome.per_s / 2) for outcome in before if outcome.case == Case(size)]
         medians = {}
         for case in rows:
             if arguments.only in case.name:
                 outcomes.append(measure(hosts, case, arguments.seconds, arguments.python))
                 print(line(outcomes[-1]), flush=True)
-                medians[case.first, case.senders] = outcomes[-1].p50_us
+                medians[case.first, case.senders] = outcomes[-1].p50_us if not case.in_step else 0.0
         if (here := medians.get((1, 1))) and (elsewhere := medians.get((4, 1))):
             print(f"{size} B: the median of a sender elsewhere is {elsewhere / here:.2f} times the representative's")
     return outcomes

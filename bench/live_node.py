@@ -208,10 +208,12 @@ def config_from(task: dict[str, Any]) -> NodeConfig:
         **task.get("ring", {}),
     )
     network = NetworkConfig(
-        transport=Transport(task.get("transport", "multicast")), segmentation=bool(task["segmentation"])
+        transport=Transport(task.get("transport", "multicast")),
+        segmentation=bool(task["segmentation"]),
+        mtu=int(task.get("mtu", NetworkConfig().mtu)),
     )
     trace = TraceConfig(TraceLevel(task["trace"]), Path(task["trace_folder"])) if task.get("trace_folder") else None
-    return NodeConfig(
+    config = NodeConfig(
         f"n{task['node']}",
         NodeId(int(task["node"])),
         peers if len(peers) else (),
@@ -225,6 +227,7 @@ def config_from(task: dict[str, Any]) -> NodeConfig:
         gateways=replace(GatewaysConfig(), **({"gateway_share": task["share"]} if "share" in task else {})),
         rings=domains_of(task.get("rings", []), network),
     )
+    return config.with_packet_size() if "mtu" in task else config
 
 
 async def work(task: dict[str, Any]) -> None:

@@ -70,7 +70,7 @@ def tell_digest(items: list[Any]) -> None:
 async def ours(number: int, replicas: int, place: str, journal: str | None = None) -> None:
     """`place`: the address of a daemon, or cluster and port of an embedded node."""
     import ordercast
-    from ordercast.daemon.config.node import NetworkConfig
+    from ordercast.daemon.config.node import NetworkConfig, SecurityConfig
     from ordercast.order.ring.config import RingConfig
     from ordercast.replicated import Dictionary, Majority, Replica
 
@@ -81,7 +81,12 @@ async def ours(number: int, replicas: int, place: str, journal: str | None = Non
         else:
             cluster, port = place.split(",")
             network = NetworkConfig(port=int(port))
-            config = ordercast.NodeConfig(name=f"n{number}", ring=RingConfig(cluster=cluster), network=network)
+            config = ordercast.NodeConfig(
+                name=f"n{number}",
+                ring=RingConfig(cluster=cluster),
+                network=network,
+                security=SecurityConfig(insecure=True),
+            )
             member = await stack.enter_async_context(ordercast.Node(config, name="r"))
         kept = None if journal is None else Path(journal) / f"{number}"
         replica = Replica(member, GROUP, Dictionary(), quorum=Majority(weights), journal=kept)

@@ -29,6 +29,7 @@ from ordercast.order.sites.node import SitesNode
 
 HEAD = struct.Struct("=IBq")  # node, kind, monotonic time in ns
 LOAD, ASKED, ANSWERED = range(3)
+BATCH = 32  # messages that are sent at once
 
 
 class SiteNode:
@@ -81,15 +82,15 @@ class SiteNode:
         return {"took_ms": self.took_ms[ANSWERED]}
 
     async def load(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Send at a rate, or as much as is taken, for some seconds."""
+        """Send at a rate, or as much as is taken, for some seconds. Few at a time: those in hand wait here."""
         service, size, end = Service[order["service"]], order["size"], time.monotonic() + order["seconds"]
         rate, sent, began = order.get("rate"), 0, time.monotonic()
         while time.monotonic() < end:
-            due = 32 if rate is None else min(512, int((time.monotonic() - began) * rate) - sent)
+            due = BATCH if rate is None else min(BATCH, int((time.monotonic() - began) * rate) - sent)
             if due > 0:
                 await self.node.submit_many([self._payload(LOAD, size) for _ in range(due)], service)
                 sent += due
-            await asyncio.sleep(0.002 if rate is not None else 0)
+            await asyncio.sleep(0.002 if rate is not None and due < BATCH else 0)
         return {"sent": sent}
 
     def _payload(self, kind: int, size: int) -> bytes:

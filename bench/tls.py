@@ -55,7 +55,8 @@ def daemons(folder: Path, count: int, way: Way) -> Iterator[list[tuple[Program, 
     nodes = "\n".join(
         f'[nodes.n{i}]\nid = {i}\naddress = "127.0.0.1"\ntoken_port = {PORT + i}\n' for i in range(1, count + 1)
     )
-    text = f'cluster = "bench {os.getpid()}"\n[network]\nport = {PORT}\n[status]\nport = 0\n[clients]\nfolder = "s"\n'
+    text = f'cluster = "bench {os.getpid()}"\n[network]\nport = {PORT}\n[status]\nport = 0\n'
+    text += '[security]\ninsecure = true\n[clients]\nfolder = "s"\n'
     text += 'certificates = "certs"\n' if way.certificates else ""
     (folder / "cluster.toml").write_text(text + way.rules + nodes)
     with ExitStack() as stack:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ordercast import Node, NodeConfig
-from ordercast.daemon.config.node import NetworkConfig
+from ordercast.daemon.config.node import NetworkConfig, SecurityConfig
 from ordercast.order.ring.config import RingConfig
 from ordercast.replicated import Changed, Dictionary, DictionaryFront, Majority, NotPrimary, Progress, Replica
 
@@ -43,7 +43,12 @@ def memory_mib() -> float:
 
 async def member(number: int, cluster: str, mib: int, value_kib: int) -> None:
     """Fills its share, then writes small values for ever; the joiner is the one beyond the members."""
-    config = NodeConfig(name=f"h{number}", ring=RingConfig(cluster=cluster), network=NetworkConfig(port=PORT))
+    config = NodeConfig(
+        name=f"h{number}",
+        ring=RingConfig(cluster=cluster),
+        network=NetworkConfig(port=PORT),
+        security=SecurityConfig(insecure=True),
+    )
     quorum = Majority({f"r@h{each}": 1 for each in range(1, MEMBERS + 1)})
     async with Node(config, name="r") as node, Replica(node, "large", Dictionary(), quorum=quorum) as entries:
         if number > MEMBERS:

@@ -88,6 +88,10 @@ class Bridge:
         _shape(namespace, f"eth{self._network}", rate)
         _shape(self._middle, self._port(number), rate)
 
+    def mtu(self, namespace: str, number: int, size: int) -> None:
+        ip(namespace, f"link set eth{self._network} mtu {size}")
+        ip(self._middle, f"link set {self._port(number)} mtu {size}")
+
     def close(self) -> None:
         """It goes with its namespace."""
 

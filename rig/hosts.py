@@ -282,6 +282,15 @@ class Hosts(Sequence[Host]):
                 if at // self.networks not in self._switched:
                     host.command("ethtool", "-K", f"eth{at}", "tx-udp-segmentation", "on" if on else "off")
 
+    def mtu(self, size: int) -> None:
+        """How large packets on the links of all hosts may be. The kernel's bridge alone can do that."""
+        for host in self._hosts:
+            for at in host.devices():
+                fabric = self._fabrics[at]
+                if not isinstance(fabric, Bridge):
+                    raise RigError(f"segment {at // self.networks} has a switch, whose MTU stays as it is")
+                fabric.mtu(host.namespace, host.number, size)
+
     def disturb(
         self,
         link: Link,

@@ -37,6 +37,7 @@ from ordercast.daemon.config.node import (
     Transport,
     WidePlace,
 )
+from ordercast.daemon.key_file import keys_of_node
 from ordercast.daemon.participant import NodeFailed, Participant
 from ordercast.daemon.status.rings_section import rings_section
 from ordercast.model.effects import Alarm, Deliver, Install
@@ -51,6 +52,7 @@ from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.links.config import FAR
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites.config import SitesConfig
+from ordercast.sealing.opener import counts_of
 
 TICK_S = 0.02  # a sender at a rate wakes up so often
 LOOK_S = 0.02  # who waits for a quiet node looks so often
@@ -88,6 +90,7 @@ class Task:
     topics: dict[str, list[int]] = field(default_factory=dict)  # nodes that want each; messages go to some of them
     replication: str = "active"
     redundancy: dict[str, Any] = field(default_factory=dict)  # keys of NetworksConfig that are not as usual
+    key: str | None = None  # the key file; None: packets are clear
 
     def peers(self, listed: list[int] | None) -> tuple[Peer, ...]:
         more = list(zip(*self.more_addresses, strict=True)) or [()] * len(self.addresses)
@@ -112,7 +115,7 @@ class Task:
             peers=self.peers(self.listed),
             nodes_version=self.version,
             ring=RingConfig(cluster=self.cluster, **ring),
-            security=SecurityConfig(insecure=True),
+            security=SecurityConfig(insecure=True) if self.key is None else SecurityConfig(Path(self.key)),
             engine=self.engine,
             adaptive=AdaptiveConfig(**self.adaptive),
             sites=SitesConfig(links=replace(FAR, silence_ns=self.link_loss_ns)),
@@ -197,6 +200,13 @@ def _network_report(node: RawNode) -> dict[str, Any]:
     return {"holds": [hold["process"] for hold in section["holds"]], "explained": explained(section)}
 
 
+def _sealing_report(node: RawNode) -> dict[str, Any]:
+    """Return the key that is used, and what was refused."""
+    if node.sealing is None:
+        return {}
+    return {"key": node.sealing.keys.used, "refused": counts_of(node.sealing.opener.refused)}
+
+
 def nodes_of(processes: tuple[ProcessId, ...]) -> list[int]:
     return sorted(node_of(process) for process in processes)
 
@@ -241,6 +251,10 @@ class Worker:
             case "enlist":
                 peers = self._task.peers(order["nodes"])
                 self.node.enlist(Roster(order["version"], tuple(peer.entry for peer in peers)))
+            case "rekey":
+                keys = keys_of_node(self.node.config)
+                assert keys is not None
+                self.node.rekey(replace(keys, at_once=order["at_once"]))
             case "read":
                 self._may_read.set() if order["on"] else self._may_read.clear()
             case "leave":
@@ -282,6 +296,7 @@ class Worker:
             "trace_error": node.trace_error,
             "resident_mib": resident_mib(),
             **_network_report(node),
+            **_sealing_report(node),
         }
 
     # The application

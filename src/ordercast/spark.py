@@ -1,16 +1,72 @@
 """`import ordercast.spark`: the format "ordercast" for Spark, to read archives and to write to groups.
 
 Registers it with the session that is active. Sessions that begin later find it by themselves, as they find every
-installed package whose name begins with `pyspark_`.
+installed package whose name begins with `pyspark_`, if their workers run the Python in which it is installed:
+
+    spark = ordercast.spark.session()
+
+makes such a session, whether the environment is activated or not.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+
 from pyspark.sql import SparkSession
 
+from ordercast.model.errors import UsageError
+from ordercast.pipeline.spark_session import LOCAL_MASTER, missing_for_spark
 from ordercast.pipeline.stream.format import OrdercastSource
 
-__all__ = ["OrdercastSource", "register"]
+__all__ = ["OrdercastSource", "register", "session", "worker_problem"]
+
+
+def session(name: str = "ordercast", master: str = LOCAL_MASTER, **options: str) -> SparkSession:
+    """Begin a session with the format "ordercast", or take the one that is active. `options` are Spark's own, with
+    `__` for each dot: `spark__ui__enabled="false"`. UsageError says in one sentence why there is none."""
+    problem = missing_for_spark()
+    if problem is not None:
+        raise UsageError(problem)
+    active = SparkSession.getActiveSession()
+    if active is None:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers run the first python3 of the path
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        builder = SparkSession.builder.appName(name).master(master)
+        for key, value in options.items():
+            builder = builder.config(key.replace("__", "."), value)
+        active = builder.getOrCreate()
+    problem = worker_problem(active)
+    if problem is not None:
+        raise UsageError(problem)
+    register(active)
+    return active
+
+
+def worker_problem(session: SparkSession) -> str | None:
+    """Why the workers of a session cannot read or write groups, with the fix, in one sentence; None when they can."""
+
+    def looked(_: int) -> tuple[str, tuple[int, ...], bool]:
+        """What a worker is. (It travels by value: there may be no such package.)"""
+        from importlib.util import find_spec
+
+        return sys.executable, sys.version_info[:2], find_spec("ordercast") is not None
+
+    try:
+        (told,) = session.sparkContext.parallelize([0], 1).map(looked).collect()
+    except Exception as error:
+        why = " ".join(str(error).split())[:200]
+        return f"a worker of Spark does not run Python ({why}): set PYSPARK_PYTHON to {sys.executable}"
+    interpreter, version, has_package = told
+    if not has_package:
+        return (
+            f"workers of Spark run {interpreter}, where ordercast is not installed: set PYSPARK_PYTHON to "
+            f"{sys.executable} before the session begins, or let ordercast.spark.session() begin it"
+        )
+    if version != sys.version_info[:2]:
+        there, here = (".".join(map(str, each)) for each in (version, sys.version_info[:2]))
+        return f"workers of Spark run Python {there} and this is {here}: set PYSPARK_PYTHON to {sys.executable}"
+    return None
 
 
 def register(session: SparkSession) -> None:

@@ -23,11 +23,11 @@ from ordercast.wire.codec import NUMBER_MAX, encode
 from ordercast.wire.head import CLUSTER as CLUSTER_FIELD
 from ordercast.wire.head import cluster_id_from
 from ordercast.wire.header import DESCRIPTOR_SIZE, EXTENDED, FLAGS_AT, HEADER_SIZE, PART_SHIFT, SAFE, Heading, Part
-from ordercast.wire.messages import CommitEntry, CommitToken
+from ordercast.wire.messages import CommitEntry, CommitToken, Token
 from ordercast.wire.run import PacketRun, RawRun, build_runs
 from tests.packets import header_of
 
-from .solo import CLUSTER, ONE, SMALL, THREE, TRIO, TWO, Solo, data_of
+from .solo import CLUSTER, ONE, SMALL, THREE, TRIO, TWO, Solo, data_of, sent
 
 OFFICE = cluster_id_from(SMALL.cluster, "gateways", "office")
 DOMAIN = 3
@@ -221,6 +221,29 @@ def test_a_disk_that_hangs_is_not_waited_for_for_ever() -> None:
     assert [one.kind for one in solo.log if isinstance(one, Alarm)][-1] is AlarmKind.STORAGE_REPAIRED
 
 
+def test_a_life_waits_for_the_ring_seq_although_the_clock_is_stored() -> None:
+    clock, stored = _stored(7000)
+    solo = AttachedSolo(ONE, clock, stored=stored)
+    clock.writes()
+    clock.persisted()
+    assert changes_in(solo._keep(solo.node.clock_stored(solo.now))) == []
+    assert len(changes_in(solo.written())) == 1
+
+
+@pytest.mark.parametrize("is_clock_stored", [True, False])
+def test_a_life_goes_without_what_is_not_stored_and_nothing_else(is_clock_stored: bool) -> None:
+    clock, stored = _stored()
+    solo = AttachedSolo(ONE, clock, stored=stored)
+    clock.writes()
+    if is_clock_stored:
+        clock.persisted()
+    else:
+        solo.written()
+    solo.wait(solo.config.storage_patience_ns)
+    assert (solo.node.is_without_storage, clock.is_without) == (is_clock_stored, not is_clock_stored)
+    assert [one.kind for one in solo.log if isinstance(one, Alarm)] == [AlarmKind.WITHOUT_STORAGE]
+
+
 def test_a_birth_is_covered_before_the_ring_is_formed() -> None:
     clock, _ = _stored()
     clock.writes()
@@ -315,6 +338,14 @@ def test_what_was_left_comes_in_one_step_with_the_configuration() -> None:
     assert change.birth == 901
 
 
+def test_what_leapt_is_not_left_however_little_it_leapt() -> None:
+    solo = _cut_off()
+    solo.give_packets(solo.native(2, solo.clock.tick + CLOCK_LEAP + 1))
+    (change,) = _recovered(solo)
+    assert [run.seq for run in change.residual] == [1]
+    assert all(run.timestamp(run.last) < change.birth for run in change.residual)
+
+
 def test_beyond_a_gap_only_what_those_sent_who_come_along_is_left() -> None:
     solo = _cut_off()
     solo.give_packets(solo.native(3, 902, THREE), solo.native(4, 903, ONE))
@@ -364,6 +395,29 @@ def test_a_token_rests_although_users_are_held_and_is_woken_when_they_go_on() ->
     solo.wait(solo.config.announce_ns)
     assert solo.node.next_deadline() != solo.now
     assert texts(solo.hold(False)) == ["native"]
+
+
+def settled() -> AttachedSolo:
+    """The representative of a ring on which nothing has happened for some rotations; the token is on its way."""
+    solo = AttachedSolo(ONE).to_operational()
+    for _ in range(6):
+        solo.pass_token()
+        solo.wait(solo.config.rest_ns)
+    return solo
+
+
+def test_a_token_rests_with_a_leaving_process_whose_users_are_held() -> None:
+    solo = settled()
+    solo.hold(True)
+    solo.submit("native")
+    solo.leave()
+    assert sent(solo.pass_token(), Token) == []
+
+
+def test_a_token_does_not_rest_for_an_application_that_is_behind() -> None:
+    """Others wait for what is carried."""
+    assert sent(settled().pass_token(), Token) == []
+    assert len(sent(settled().pass_token(behind=1, waiting=3, counted=(0, 3, 1)), Token)) == 1
 
 
 def test_a_token_rests_behind_freight_although_users_are_held() -> None:
@@ -459,8 +513,8 @@ def test_who_is_heard_in_a_domain_that_is_not_its_own_is_told_to_a_person_once()
     assert alarm.text.startswith("domains are crossed: n1 is heard on the ring 'office' with packets of 'lab'")
 
 
-@pytest.mark.parametrize(("share", "sent"), [(1.0, 4), (1.5, 6), (2.0, 8), (3.0, 8)])
-def test_a_gateway_sends_its_share_and_no_more_than_the_window(share: float, sent: int) -> None:
+@pytest.mark.parametrize(("share", "count"), [(1.0, 4), (1.5, 6), (2.0, 8), (3.0, 8)])
+def test_a_gateway_sends_its_share_and_no_more_than_the_window(share: float, count: int) -> None:
     solo = AttachedSolo(ONE, share=share).to_operational()
     solo.carry(*"abcdefghijkl")
-    assert len(data_of(solo.pass_token(waiting=0, counted=(0, 0, 0)))) == sent
+    assert len(data_of(solo.pass_token(waiting=0, counted=(0, 0, 0)))) == count

@@ -227,7 +227,7 @@ async def test_an_archiver_for_which_all_waited_too_long_comes_back_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its disk is slow for a while. Nobody waits for it for ever, and it misses what was sent until it is back."""
-    for module in ("session.client_half", "api.client"):
+    for module in ("session.client_half", "api.client_state"):
         monkeypatch.setattr(f"ordercast.{module}.RECEIVE_CREDIT", 100_000)
     hold: dict[str, Any] = {"queue_size_max": 1 << 20, "hold_ns": 300 * MILLISECOND}
     told: list[str] = []

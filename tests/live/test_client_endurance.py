@@ -124,7 +124,7 @@ def test_threads_that_wait_are_told_when_another_closes_the_client(tmp_path: Pat
                 threads = [threading.Thread(target=waits, args=(me, what)) for what in ("send", "join", "read")]
                 for thread in threads:
                     thread.start()
-                while not me._client._waiters.await_changes or not me._client._waiters.unconfirmed:
+                while not me._direct.state.waiters.await_changes or not me._direct.state.waiters.unconfirmed:
                     pass
             for thread in threads:
                 thread.join(30)

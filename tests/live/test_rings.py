@@ -85,8 +85,8 @@ async def test_what_is_sent_anywhere_comes_in_one_order_everywhere(
 
 @live
 async def test_rings_on_one_multicast_group_are_crossed(tmp_path: Path) -> None:
-    """They work, as each refuses the packets of the other, and a person is told."""
-    file = ring_file(tmp_path, TWO, crossed=True)
+    """They work, as each refuses the packets of the other, and a person is told, by name where packets are clear."""
+    file = ring_file(tmp_path, TWO, crossed=True, more="[security]\ninsecure = true")
     async with AsyncExitStack() as stack:
         watched = await together(stack, file, "a", "c", "g")
         alarms = [alarm for one in watched for _, alarm in one.node.host.counters.alarms]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import struct
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -13,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from ordercast import Node, UsageError
-from ordercast.daemon.config.node import GROUP, LOOPBACK, SecurityConfig, local_peer
+from ordercast.daemon.config.node import SecurityConfig
 from ordercast.daemon.key_file import from_clear, new_key_file, read_key_file, with_new_key, without_key, write_key_file
-from ordercast.model.ids import NodeId
 from ordercast.model.inputs import Lane
 from ordercast.order.ring.config import RingConfig
 from ordercast.sealing.opener import SealRefusal
@@ -23,7 +21,7 @@ from ordercast.sealing.own import SealingEnded
 from ordercast.wire.head import cluster_id_from
 from ordercast.wire.header import MessageKind
 from tests.live.stage import entered, joined, live, local, messages_until, quick_ring
-from tests.ports import own_ports
+from tests.live.stranger import Stranger
 
 
 def _key(folder: Path, name: str = "key") -> SecurityConfig:
@@ -33,44 +31,6 @@ def _key(folder: Path, name: str = "key") -> SecurityConfig:
 
 def _views(node: Node) -> int:
     return len(node.host.counters.views)
-
-
-class Stranger:
-    """Somebody on the network without a key: hears all that is multicast, and can send anything to anybody."""
-
-    def __init__(self) -> None:
-        self.port = own_ports()
-        self.ear = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.ear.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.ear.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-        self.ear.bind((GROUP, self.port))
-        member = socket.inet_aton(GROUP) + socket.inet_aton(LOOPBACK)
-        self.ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
-        self.ear.setblocking(False)
-        self.mouth = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.mouth.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(LOOPBACK))
-        self.mouth.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
-
-    def __enter__(self) -> Stranger:
-        return self
-
-    def __exit__(self, *how: object) -> None:
-        self.ear.close()
-        self.mouth.close()
-
-    def heard(self) -> list[bytes]:
-        packets: list[bytes] = []
-        while True:
-            try:
-                packets.append(self.ear.recv(65536))
-            except BlockingIOError:
-                return packets
-
-    def tell_all(self, packet: bytes) -> None:
-        self.mouth.sendto(packet, (GROUP, self.port))
-
-    def tell(self, node: int, packet: bytes) -> None:
-        self.mouth.sendto(packet, (LOOPBACK, local_peer(NodeId(node), self.port).token_port))
 
 
 async def _together(stack: AsyncExitStack, ring: RingConfig, security: SecurityConfig) -> list[Node]:

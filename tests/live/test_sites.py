@@ -109,7 +109,8 @@ async def test_a_daemon_is_killed_and_a_link_is_cut_and_mended(tmp_path: Path) -
     first = free_ports()
     ports = {name: WidePort(NodeId(node), first + 2 * node, first + 2 * node + 1) for node, name in enumerate("acd", 1)}
     wide = {name: (port.reached, port.listens) for name, port in ports.items()}
-    file = site_file(tmp_path, {"east": ("a",), "west": ("c", "d")}, wide=wide)
+    clear = "[security]\ninsecure = true"  # whoever cuts reads who sends
+    file = site_file(tmp_path, {"east": ("a",), "west": ("c", "d")}, wide=wide, more=clear)
     trace = TraceConfig(TraceLevel.FULL, tmp_path / "traces")
     async with AsyncExitStack() as stack:
         area = await stack.enter_async_context(WideArea(ports.values(), 5 * MILLISECOND))

@@ -29,7 +29,7 @@ SIZE = 1000
 
 @pytest.fixture(autouse=True)
 def small_credit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("session.client_half", "api.client"):
+    for module in ("session.client_half", "api.client_state"):
         monkeypatch.setattr(f"ordercast.{module}.RECEIVE_CREDIT", 100_000)
 
 

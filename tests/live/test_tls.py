@@ -78,7 +78,9 @@ async def test_clients_with_certificates_and_tokens_speak_with_everybody(tmp_pat
 
 def _sent_blocking(address: str, credentials: Path) -> bool:
     with ordercast.connect(address, credentials=credentials) as me:
-        return me.send("orders", b"blocking", confirm=True) is not None
+        sent = me.send("orders", b"blocking", confirm=True)
+        assert me.run(me.member.send("orders", b"on an event loop", confirm=True)) is not None
+        return sent is not None
 
 
 def _me() -> str:
@@ -194,5 +196,5 @@ async def test_credentials_at_a_daemon_without_tls_say_what_to_do(tmp_path: Path
     async with serving(tmp_path, None) as (_, address):
         with pytest.raises(UsageError, match="does not speak TLS: write certificates = FOLDER in"):
             await ordercast.connect(address, credentials=client_file(certs, "alice")).__aenter__()
-        with pytest.raises(UsageError, match="cannot be read: No such file"):
+        with pytest.raises(UsageError, match="there is no file of credentials"):
             await ordercast.connect(address, credentials=tmp_path / "none").__aenter__()

@@ -61,12 +61,14 @@ NEAR = {
         "tests/unit/order/membership",
         *(f"tests/conformance/test_{name}.py" for name in ("rules_of_states", "membership", "recovery", "numbers")),
         *(f"tests/conformance/test_{name}.py" for name in ("failure_to_receive", "storage", "leave", "attached_ring")),
+        "tests/conformance/test_rules_of_operation.py",
     ),
     "order/ring/": (
         "tests/unit/order/ring",
         *(f"tests/conformance/test_{name}.py" for name in ("rules_of_states", "ordering", "flow_control", "numbers")),
         *(f"tests/conformance/test_{name}.py" for name in ("acceleration", "rest_and_wake", "recovery")),
-        *(f"tests/conformance/test_{name}.py" for name in ("failure_to_receive", "attached_ring")),
+        *(f"tests/conformance/test_{name}.py" for name in ("failure_to_receive", "attached_ring", "inner_ring")),
+        *(f"tests/conformance/test_{name}.py" for name in ("rules_of_operation", "leave")),
     ),
     "groups/": ("tests/unit/groups", "tests/conformance/groups"),
 }

@@ -137,6 +137,7 @@ EXPECTED = {
         ["tea 3 7"],
         ["prices@n1 says 3.20"],
         ["order b'buy 3'", "chat b'hello'"],
+        ["quick@n1 b'buy 3'"],
         ["6 in 3"],
     ],
     "docs/reference/replicated.md": [["b'100'"]],

@@ -141,7 +141,7 @@ class Stage:
     def is_gone(self) -> bool:
         """No daemon runs, no socket is left."""
         alive = [daemon for daemon in self.daemons.values() if Path(f"/proc/{daemon['pid']}").exists()]
-        return not alive and not list((self.folder / "run").glob("*"))
+        return not alive and not list((self.folder / "run").glob("*.sock"))
 
     def crash(self, name: str) -> None:
         os.kill(self.daemons[name]["pid"], signal.SIGKILL)

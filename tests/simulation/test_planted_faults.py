@@ -15,12 +15,12 @@ from .catches import caught, first_catch
 from .planted import PLANTED, PlantedFault
 
 
-def _seeds(fault: PlantedFault) -> range:
+def seeds_of(fault: PlantedFault) -> range:
     step, first = (SATURATED_EVERY, SATURATED_FIRST) if fault.saturated else (1, AIMED_FIRST if fault.aimed else 0)
     return range(first, first + step * fault.runs, step)
 
 
-def _run(fault: PlantedFault, seed: int) -> tuple[Result, list[Event]]:
+def run_with(fault: PlantedFault, seed: int) -> tuple[Result, list[Event]]:
     if fault.scene is not None:
         scene = fault.scene()
         return scene.run(), scene.events
@@ -33,11 +33,11 @@ def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch
     caught: list[Event] = []
 
     def is_caught(seed: int) -> bool:
-        result, caught[:] = _run(fault, seed)
+        result, caught[:] = run_with(fault, seed)
         return any(v.promise in fault.broken and v.outcome is Outcome.INVALID for v in result.verdicts)
 
     fault.plant(monkeypatch)
-    assert first_catch("plain", fault.name, _seeds(fault), is_caught) is not None, f"not caught in {fault.runs} runs"
+    assert first_catch("plain", fault.name, seeds_of(fault), is_caught) is not None, f"not caught in {fault.runs} runs"
     # The judges of the pipeline catch it in the same way; in parts too, which takes ten times as long.
     assert_agreement(caught, in_parts=fault in PLANTED[::8])
 

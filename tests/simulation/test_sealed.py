@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from ordercast.model.inputs import Lane
+from ordercast.sealing import opener
 from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.layer import Sealing
+from ordercast.sealing.lives import HeardLife, Lives
 from ordercast.sealing.opener import Opener
 from ordercast.sealing.own import OwnLife
+from ordercast.sealing.packet import SEALED_AT, Presence
 from ordercast.sealing.window import Window
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.sealed.cipher import PlainTag
@@ -43,6 +46,12 @@ def test_attacked_runs_of_other_engines_are_valid(engine: str) -> None:
         assert result.is_valid, f"seed {seed}: {result.verdict.sentence}"
 
 
+def test_two_lives_of_one_number_that_do_not_hear_each_other_draw_others() -> None:
+    """Seed 10: processes on two rings drew one number, and the gateway between them opened the packets of one alone."""
+    result = _run(10, "gateways")
+    assert result.is_valid, result.verdict.sentence
+
+
 def test_a_sealed_run_depends_on_its_seed_alone() -> None:
     assert _run(2).digest == _run(2).digest != _run(3).digest
 
@@ -67,8 +76,43 @@ def _counter_wraps(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OwnLife, "_take", take)
 
 
-def _salt_of_the_host(patch: pytest.MonkeyPatch) -> None:
-    """As a clock that is set back would bring it."""
+def _counter_at_a_rotation(patch: pytest.MonkeyPatch) -> None:
+    true = Sealing._use
+
+    def use(self: Sealing, number: int, effects: Any) -> None:
+        if number != self.keys.used:
+            self.own.counter = 0
+        true(self, number, effects)
+
+    patch.setattr(Sealing, "_use", use)
+
+
+def _salt_of_the_clock(patch: pytest.MonkeyPatch) -> None:
+    def salt(self: Keeper) -> bytes:
+        return (self.world.now // 500_000_000 + 1).to_bytes(4, "big") * 4
+
+    patch.setattr(Keeper, "_salt", salt)
+
+
+def _no_echo(patch: pytest.MonkeyPatch) -> None:
+    true = Lives.hear
+
+    def hear(self: Lives, life: HeardLife, presence: Presence, counter: int, mine: bytes, now: Any) -> bool:
+        return true(self, life, presence._replace(heard=(*presence.heard, mine)), counter, mine, now)
+
+    patch.setattr(Lives, "hear", hear)
+
+
+def _any_network(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(opener, "is_sent_on", lambda networks, network: True)
+
+
+def _copies_by_head(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(opener, "is_copy", lambda one, other: one[:SEALED_AT] == other[:SEALED_AT])
+
+
+def _counter_at_a_restart(patch: pytest.MonkeyPatch) -> None:
+    """The salt is that of the life before, and the counter is not."""
     true = Keeper.sealed
 
     def sealed(self: Keeper, assembly: Any, node: Any, lives: int) -> Sealing:
@@ -123,7 +167,12 @@ def _old_keys_stay(patch: pytest.MonkeyPatch) -> None:
 
 PLANTED = (
     PlantedFault("counter reset at a generation", _counter_wraps),
-    PlantedFault("salt of the host", _salt_of_the_host),
+    PlantedFault("counter reset at a restart", _counter_at_a_restart),
+    PlantedFault("counter reset at a rotation", _counter_at_a_rotation),
+    PlantedFault("salt from the clock", _salt_of_the_clock),
+    PlantedFault("no echo", _no_echo),
+    PlantedFault("networks not compared", _any_network),
+    PlantedFault("copy compared by its header alone", _copies_by_head),
     PlantedFault("window moved before opening", _moved_before_opening),
     PlantedFault("tag of tokens not looked at", _tokens_unseen),
     PlantedFault("clear accepted", _clear_counts),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import ordercast
-from ordercast.api.client import RETRY_MAX_S, RETRY_MIN_S
+from ordercast.api.target import RETRY_MAX_S, RETRY_MIN_S
 from ordercast.api.thread import CROSSING_SIZE_MAX
 from ordercast.daemon.clients.connection import SILENCE_MAX_S
 from ordercast.daemon.config.keys import CLIENTS

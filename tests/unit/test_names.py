@@ -110,10 +110,16 @@ WHO_SPEAKS_OF_RINGS = {
             "sim/slot_swarm.py",
             "sim/adaptive_waits.py",
         ),
-        *("daemon/config/judging.py", "daemon/config/nodes.py", "daemon/status/slots_section.py"),
+        *(
+            "daemon/config/interfaces.py",
+            "daemon/config/judging.py",
+            "daemon/config/nodes.py",
+            "daemon/status/slots_section.py",
+        ),
     ),
     "several rings of one process: in the file, in its folder, on this machine": (
         *("daemon/config/rings.py", "daemon/config/sites.py", "daemon/management.py", "daemon/storage.py"),
+        "daemon/status/places.py",
         *("cli/circle.py", "cli/cluster.py", "cli/up.py", "cli/commands/up.py"),
     ),
     "lanes: the sockets of any engine, one of which has its name from tokens": (
@@ -131,10 +137,11 @@ WHO_SPEAKS_OF_RINGS = {
         *("sim/sealed/adversary.py", "sim/sealed/witness.py"),
     ),
     "tokens by which a client shows who it is": (
-        *("api/client.py", "api/credentials.py", "cli/certs.py", "cli/commands/certs.py", "daemon/audit.py"),
+        *("api/target.py", "api/credentials.py", "cli/certs.py", "cli/commands/certs.py", "daemon/audit.py"),
         *("daemon/authority.py", "daemon/clients/certificates.py", "daemon/clients/door.py", "daemon/config/rights.py"),
         *("session/client_half.py", "session/daemon_half.py", "session/desk.py", "session/pem.py", "session/pieces.py"),
-        *("session/requests.py", "session/rights.py"),
+        *("session/requests.py", "session/rights.py", "cli/status.py", "daemon/status/bearer.py"),
+        *("daemon/status/guard.py", "daemon/status/http.py"),
     ),
     "values in every trace: notes, reasons, promises, and how a ring fills a position": (
         *("model/configuration.py", "model/ids.py", "model/notes.py", "model/promises.py"),

@@ -1,4 +1,4 @@
-"""What comes over a client's event loop, for a thread that blocks: event by event, or in pieces."""
+"""What comes for a client, for a thread that blocks: event by event, or in pieces."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import Any
 
+from ordercast.api.direct import DirectClient
 from ordercast.api.group_inbox import GroupQueue
 from ordercast.api.pieces import events_of, rest_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Event, Piece
 
-# Starts work on the client's event loop; None when the client is closed.
+# Starts work on the event loop of a client that has moved there; None when the client is closed.
 Start = Callable[[Coroutine[Any, Any, Piece | None]], "Future[Piece | None] | None"]
 
 
 class BlockingStream:
-    def __init__(self, queue: GroupQueue, start: Start) -> None:
+    def __init__(self, direct: DirectClient, queue: GroupQueue, start: Start) -> None:
+        self._direct = direct
         self._queue = queue
         self._start = start
         self._begun: Piece | None = None  # the piece that is being read one by one
         self._events: Iterator[Event] = iter(())  # that are left of it
         self._read = 0  # how many were taken
-        self._waiting: Future[Piece | None] | None = None  # for the next piece
+        self._waiting: Future[Piece | None] | None = None  # for the next piece, on the event loop
         self._reading = threading.Lock()
 
     def receive(self, timeout: float | None = None) -> Event | None:
@@ -59,15 +61,22 @@ class BlockingStream:
         if not self._reading.acquire(blocking=False):
             raise UsageError("somebody else is reading this stream: one reader at a time")
         try:
-            if self._waiting is None:
-                self._waiting = self._start(self._take())
-            if self._waiting is None:
-                return None
-            piece = self._waiting.result(timeout)  # after a timeout the next call waits for the same one
-            self._waiting = None
-            return piece
+            if not self._direct.has_moved:
+                piece = self._direct.next_piece(self._queue, timeout)
+                if piece is not None or not self._direct.has_moved:
+                    return piece
+            return self._next_from_loop(timeout)
         finally:
             self._reading.release()
+
+    def _next_from_loop(self, timeout: float | None) -> Piece | None:
+        if self._waiting is None:
+            self._waiting = self._start(self._take())
+        if self._waiting is None:
+            return None
+        piece = self._waiting.result(timeout)  # after a timeout the next call waits for the same one
+        self._waiting = None
+        return piece
 
     async def _take(self) -> Piece | None:
         try:

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ordercast.api.blocking import BlockingClient
+from ordercast.api.callback import OnMessage
 from ordercast.api.client import Client
 from ordercast.api.credentials import credentials_file
+from ordercast.api.target import DaemonTarget
 from ordercast.groups.names import checked_client
 from ordercast.model.errors import UsageError
 from ordercast.session.addresses import Address, addresses_from
@@ -31,6 +33,7 @@ def connect(
     reconnect: bool = False,
     on_lost: Callable[[str], None] | None = None,
     wait: float | None = None,
+    on_message: OnMessage | None = None,
     credentials: str | os.PathLike[str] | None = None,
 ) -> Connecting:
     """Enter it with `async with` or with `with`.
@@ -44,10 +47,12 @@ def connect(
     what waits within 10 s).
     `reconnect`: when the connection breaks, find a daemon again, join the same groups again, and put a `Reconnected`
     into the stream that says what may have been missed. Otherwise the stream ends with `ConnectionLost`.
-    `on_lost`: called on the client's event loop with the reason as soon as the connection breaks, and when the first
-    daemon has to be waited for.
+    `on_lost`: called with the reason as soon as the connection breaks, on the client's event loop or, in blocking form,
+    in a thread of its own; and when the first daemon has to be waited for.
     `wait`: how many seconds the first daemon may take to come up, `math.inf` for ever; without it, `Unreachable` is
     raised when none is there.
+    `on_message`: called with each event, in order, as soon as it comes: there is no stream to read then. It may not
+    block. With `async with` only: in blocking form the thread that reads is as quick.
     `credentials`: over TCP, the file that says who this client is (`ordercast certs`), and speaks TLS; without it, what
     $ORDERCAST_CREDENTIALS names, and without that, in the clear.
     """
@@ -55,7 +60,8 @@ def connect(
         checked_client(name)
     if wait is not None and not (isinstance(wait, int | float) and wait >= 0):
         raise UsageError(f"wait={wait!r} is no time to wait: give seconds, such as wait=30, or math.inf")
-    return Connecting(address, name, _policy(slow), reconnect, on_lost, wait or 0.0, credentials_file(credentials))
+    shown = credentials_file(credentials)
+    return Connecting(address, name, _policy(slow), reconnect, on_lost, wait or 0.0, on_message, shown)
 
 
 class Connecting:
@@ -69,19 +75,13 @@ class Connecting:
         reconnect: bool,
         on_lost: Callable[[str], None] | None = None,
         wait_s: float = 0.0,
+        on_message: OnMessage | None = None,
         credentials: Path | None = None,
     ) -> None:
         self._wanted = (address or "").split() or [""]
         self._addresses()  # those that are wrong are told now
-        self._client = Client(
-            self._addresses,
-            name,
-            slow=slow,
-            reconnect=reconnect,
-            on_lost=on_lost,
-            wait_s=wait_s,
-            credentials=credentials,
-        )
+        self._target = DaemonTarget(self._addresses, name, slow, reconnect, on_lost, wait_s, on_message, credentials)
+        self._client: Client | None = None
         self._blocking: BlockingClient | None = None
         self._is_used = False
 
@@ -107,15 +107,19 @@ class Connecting:
 
     async def __aenter__(self) -> Client:
         self._begin()
+        self._client = Client(self._target)
         await self._client.open()
         return self._client
 
     async def __aexit__(self, *how: object) -> None:
+        assert self._client is not None
         await self._client.close()
 
     def __enter__(self) -> BlockingClient:
+        if self._target.on_message is not None:
+            raise UsageError("on_message needs an event loop: use `async with`, or read with receive() in this form")
         self._begin()
-        self._blocking = BlockingClient(self._client)
+        self._blocking = BlockingClient(self._target)
         self._blocking.open()
         return self._blocking
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import os
 import ssl
-import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from ordercast.disk.secret_files import read_secret_file
 from ordercast.model.errors import UsageError
 from ordercast.session.pem import CERTIFICATE, TOKEN, TOKEN_SIZE, blocks_of, pem_bytes
 
 VARIABLE = "ORDERCAST_CREDENTIALS"
-CREDENTIALS_SIZE_MAX = 1 << 16
 
 
 class Credentials(NamedTuple):
@@ -52,14 +51,5 @@ def read_credentials(path: Path) -> Credentials:
 
 
 def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            found = os.fstat(file.fileno())
-            data = file.read(CREDENTIALS_SIZE_MAX + 1)
-    except OSError as error:
-        raise UsageError(f"the credentials {path} cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(found.st_mode) or len(data) > CREDENTIALS_SIZE_MAX:
-        raise UsageError(f"{path} is no file of credentials: make one with `ordercast certs client FOLDER NAME`")
-    if found.st_mode & 0o077:
-        raise UsageError(f"the credentials {path} can be read by others: run `chmod 600 {path}`")
-    return data.decode("ascii", "replace")
+    advice = "make one with `ordercast certs client FOLDER NAME`"
+    return read_secret_file(path, "file of credentials", advice).decode("ascii", "replace")

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
-from typing import Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
 
+from ordercast.api.callback import CallbackQueue, OnMessage
 from ordercast.api.inbox import Inbox, Queue
 from ordercast.api.pieces import events_of, rest_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Event, Left, Piece, Reconnected
+from ordercast.session.counters import CallbackCounters
 
 GroupQueue = Queue[Piece, Event]
 
@@ -53,6 +56,19 @@ class GroupInbox(Inbox[Piece, Event]):
         self._left: set[str] = set()  # groups whose reader has gone: passed over until the leave has come
         self._owner: InboxOwner | None = None  # once there are claims
         self._is_finished = False
+        self._lock: AbstractContextManager[Any] = nullcontext()
+        self._changed: Callable[[], None] | None = None
+
+    def call(self, on_message: OnMessage) -> CallbackCounters:
+        """From now on this function is called with what would be in the member's own stream."""
+        called = CallbackQueue(self, on_message)
+        self.main = called
+        return called.counters
+
+    def lock_with(self, lock: AbstractContextManager[Any], changed: Callable[[], None]) -> None:
+        """Readers come and go in other threads than the one that puts, which holds this lock; readers that wait are
+        told when something has `changed` though nothing came."""
+        self._lock, self._changed = lock, changed
 
     # Who reads what
 
@@ -60,23 +76,28 @@ class GroupInbox(Inbox[Piece, Event]):
         """From here on what comes for this group goes to this queue."""
         if group in self._claims:
             raise UsageError(f"somebody else reads the group {group} of {owner.name}: one reader at a time")
-        self._owner = owner
-        self._claims[group] = queue
+        with self._lock:
+            self._owner = owner
+            self._claims[group] = queue
 
     def give_back(self, group: str) -> None:
         """It is for whoever reads the member, again."""
-        self._claims.pop(group, None)
+        with self._lock:
+            self._claims.pop(group, None)
 
     def end(self, queue: GroupQueue) -> None:
         """Its reader has gone, and takes nothing more."""
-        for group in [group for group, claimed in self._claims.items() if claimed is queue]:
-            del self._claims[group]
-        if unread := queue.end():
-            self.took(unread)
+        with self._lock:
+            for group in [group for group, claimed in self._claims.items() if claimed is queue]:
+                del self._claims[group]
+            if unread := queue.end():
+                self.took(unread)
+            self._tell_changed()
 
     def pass_over(self, group: str) -> None:
         """What still comes for this group, up to the leave, is for nobody."""
-        self._left.add(group)
+        with self._lock:
+            self._left.add(group)
 
     # What comes
 
@@ -97,8 +118,14 @@ class GroupInbox(Inbox[Piece, Event]):
 
     def finish(self) -> None:
         """End the stream behind what is here, though more may come."""
-        self._is_finished = True
-        self.close()
+        with self._lock:
+            self._is_finished = True
+            self.close()
+            self._tell_changed()
+
+    def _tell_changed(self) -> None:
+        if self._changed is not None:
+            self._changed()
 
     def close(self, failure: BaseException | None = None) -> None:
         super().close(failure)

@@ -8,7 +8,6 @@ Entering joins the group, unless the member is in it already; leaving the block 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Protocol, Self
@@ -28,14 +27,14 @@ class Reader(InboxOwner, Protocol):
     inbox: GroupInbox
 
     async def join(self, *groups: str) -> None: ...
-    async def leave(self, *groups: str) -> None: ...
+    async def leave_within(self, seconds: float, group: str) -> None: ...
 
 
 class GroupReader:
     def __init__(self, member: Reader, group: str) -> None:
         self.group = checked_group(group)
         self.queue: GroupQueue = GroupQueue(member.inbox)
-        self._member = member
+        self.member = member
         self._is_used = False
         self._has_joined = False
 
@@ -43,11 +42,11 @@ class GroupReader:
         if self._is_used:
             raise UsageError("a group is read in one block: call group() again")
         self._is_used = True
-        self._member.inbox.claim(self.group, self.queue, self._member)
-        if self.group not in self._member.joined:
+        self.member.inbox.claim(self.group, self.queue, self.member)
+        if self.group not in self.member.joined:
             self._has_joined = True
             try:
-                await self._member.join(self.group)
+                await self.member.join(self.group)
             except BaseException:
                 await self._end()
                 raise
@@ -57,7 +56,7 @@ class GroupReader:
         await self._end()
 
     def __repr__(self) -> str:
-        return f"<GroupReader {self.group} of {self._member.name}>"
+        return f"<GroupReader {self.group} of {self.member.name}>"
 
     def __aiter__(self) -> GroupEvents:
         return self.queue.events()
@@ -74,9 +73,8 @@ class GroupReader:
         return self.queue.pieces()
 
     async def _end(self) -> None:
-        self._member.inbox.end(self.queue)
-        if self._has_joined and self.group in self._member.joined:
-            self._member.inbox.pass_over(self.group)
+        self.member.inbox.end(self.queue)
+        if self._has_joined and self.group in self.member.joined:
+            self.member.inbox.pass_over(self.group)
             with suppress(Error, TimeoutError):  # a stream that has ended is left already
-                async with asyncio.timeout(LEAVE_S):
-                    await self._member.leave(self.group)
+                await self.member.leave_within(LEAVE_S, self.group)

@@ -61,18 +61,24 @@ class Queue(Generic[PieceT, EventT]):
                 return rest
         return await self._next_piece()
 
-    async def _next_piece(self) -> PieceT:
+    def take(self) -> PieceT | None:
+        """The next piece; None when nothing is here. Raises what ends the stream, if it has ended."""
         self.is_wanted = True
-        while not self._waiting:
+        if not self._waiting:
             if self._has_ended:
                 raise StopAsyncIteration
             self._inbox.check_open()
+            return None
+        piece, size = self._waiting.popleft()
+        self._inbox.took(size)
+        return piece
+
+    async def _next_piece(self) -> PieceT:
+        while (piece := self.take()) is None:
             if self._reader is not None and not self._reader.done():
                 raise UsageError("somebody else is reading this stream: one reader at a time")
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
-        piece, size = self._waiting.popleft()
-        self._inbox.took(size)
         return piece
 
     async def next_event(self) -> EventT:

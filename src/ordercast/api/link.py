@@ -1,12 +1,14 @@
-"""ClientLink: one connection of a client to a daemon, from its greeting to its end."""
+"""SessionLink: one connection of a client to a daemon, from its greeting to its end; what it does with frames, whatever
+carries its bytes. ClientLink: one on an event loop. `blocking_link.py` has the other."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ordercast.model.errors import ConnectionLost, UsageError, WireError
 from ordercast.model.service import Service
@@ -23,29 +25,98 @@ QUIET_LOOKS = 3  # a daemon that was silent for so many looks is asked, over TCP
 SILENCE_LOOKS_MAX = 12  # and given up after so many; looks, not seconds: who is paused does not blame the other side
 
 
-class LinkOwner(Protocol):
+LinkT = TypeVar("LinkT", contravariant=True)
+
+
+class LinkOwner(Protocol[LinkT]):
     """Whose link it is."""
 
-    def on_news(self, link: ClientLink, news: News, size: int) -> None: ...
-    def on_lost(self, link: ClientLink, why: str) -> None: ...
+    def on_news(self, link: LinkT, news: News, size: int) -> None: ...
+    def on_lost(self, link: LinkT, why: str) -> None: ...
 
 
-class ClientLink(asyncio.BufferedProtocol):
-    """One connection."""
-
-    def __init__(self, client: LinkOwner, half: ClientHalf) -> None:
+class SessionLink(ABC):
+    def __init__(self, half: ClientHalf, reader: FrameReader | None = None) -> None:
+        """`reader`: of the link whose session this one goes on with."""
         self.half = half
+        self.reader = reader or FrameReader()
+        self._why = ""  # the daemon closes, as it says
+        self._silence = 0  # looks since the daemon was heard
+
+    @abstractmethod
+    def write(self, data: bytes) -> None: ...
+
+    @abstractmethod
+    def abort(self) -> None: ...
+
+    @abstractmethod
+    def on_welcome(self) -> None: ...
+
+    @abstractmethod
+    def on_credit(self) -> None: ...
+
+    @abstractmethod
+    def on_news(self, news: News, size: int) -> None: ...
+
+    def look(self) -> None:
+        """A host that vanishes says nothing: only its silence tells. To be called every LOOK_EVERY_S, over TCP."""
+        if self._silence > SILENCE_LOOKS_MAX:
+            self._why = f"nothing was heard of the daemon for {SILENCE_LOOKS_MAX * LOOK_EVERY_S:.0f} s"
+            self.abort()
+            return
+        if self._silence >= QUIET_LOOKS:
+            self.write(PING)
+        self._silence += 1
+
+    def received(self, nbytes: int) -> None:
+        """So many bytes lie in the reader's room."""
+        self._silence = 0
+        try:
+            for kind, body in self.reader.received(nbytes):
+                news = self.half.receive(kind, body)
+                if news is not None:
+                    self._take(news, cost_of(kind, body))
+                elif kind == FrameKind.PING:
+                    self.write(PONG)
+                elif kind == FrameKind.CREDIT:
+                    self.on_credit()
+        except WireError as error:
+            self._why = f"the daemon said something that cannot be understood: {error}"
+            self.abort()
+
+    def _take(self, news: News, size: int) -> None:
+        if isinstance(news, Welcome):
+            self.reader.size_max = frame_size_max(news.message_size_max)
+            self.on_welcome()
+        elif isinstance(news, Closing):
+            self._why = news.why
+        else:
+            self.on_news(news, size)
+
+    def on_refused(self, why: TlsRefused) -> None:
+        """There is no secure connection to this daemon."""
+        self._why = str(why)
+        self.abort()
+
+    def end_from(self, error: BaseException | None) -> str:
+        """Why it has ended."""
+        return self._why or f"the connection to the daemon broke: {told(error) if error else 'it was closed'}"
+
+
+class ClientLink(SessionLink, asyncio.BufferedProtocol):
+    """One on an event loop."""
+
+    def __init__(self, client: LinkOwner[ClientLink], half: ClientHalf, reader: FrameReader | None = None) -> None:
+        super().__init__(half, reader)
         self.welcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_full = False  # the transport asks to wait
         self._client = client
-        self._reader = FrameReader()
+        self._is_new = reader is None
         self._transport: asyncio.Transport | None = None
-        self._why = ""  # the daemon closes, as it says
         self._turn = asyncio.Lock()  # of those who wait for credit
         self._paid = asyncio.Event()  # something has happened to it
         self._drain: asyncio.Future[None] | None = None
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._silence = 0  # looks since the daemon was heard
         self._look: asyncio.TimerHandle | None = None  # over TCP: is the daemon still there?
 
     # What the transport tells
@@ -54,50 +125,32 @@ class ClientLink(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         sock = transport.get_extra_info("socket")
-        if sock.family != socket.AF_UNIX:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if is_remote(sock):
             self._look_after()
-        transport.write(self.half.hello())
+        if self._is_new:
+            transport.write(self.half.hello())
+        else:
+            self.welcome.set_result(None)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._reader.room()
+        return self.reader.room()
 
     def _look_after(self) -> None:
-        """A host that vanishes says nothing: only its silence tells."""
-        if self._silence > SILENCE_LOOKS_MAX:
-            self._why = f"nothing was heard of the daemon for {SILENCE_LOOKS_MAX * LOOK_EVERY_S:.0f} s"
-            self.abort()
-            return
-        if self._silence >= QUIET_LOOKS:
-            self.write(PING)
-        self._silence += 1
         self._look = asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._look_after)
+        self.look()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._silence = 0
-        try:
-            for kind, body in self._reader.received(nbytes):
-                news = self.half.receive(kind, body)
-                if news is not None:
-                    self._take(news, cost_of(kind, body))
-                elif kind == FrameKind.PING:
-                    self.write(PONG)
-                elif kind == FrameKind.CREDIT:
-                    self._paid.set()
-        except WireError as error:
-            self._why = f"the daemon said something that cannot be understood: {error}"
-            self.abort()
+        self.received(nbytes)
 
-    def _take(self, news: News, size: int) -> None:
-        if isinstance(news, Welcome):
-            self._reader.size_max = frame_size_max(news.message_size_max)
-            if not self.welcome.done():
-                self.welcome.set_result(None)
-        elif isinstance(news, Closing):
-            self._why = news.why
-        else:
-            self._client.on_news(self, news, size)
+    def on_welcome(self) -> None:
+        if not self.welcome.done():
+            self.welcome.set_result(None)
+
+    def on_credit(self) -> None:
+        self._paid.set()
+
+    def on_news(self, news: News, size: int) -> None:
+        self._client.on_news(self, news, size)
 
     def pause_writing(self) -> None:
         self.is_full = True
@@ -108,7 +161,7 @@ class ClientLink(asyncio.BufferedProtocol):
             self._drain.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        why = self._why or f"the connection to the daemon broke: {told(exc) if exc else 'it was closed'}"
+        why = self.end_from(exc)
         if self._look is not None:
             self._look.cancel()
         if not self._gone.done():
@@ -121,11 +174,6 @@ class ClientLink(asyncio.BufferedProtocol):
         if self._drain is not None and not self._drain.done():
             self._drain.set_exception(ConnectionLost(why))
         self._client.on_lost(self, why)
-
-    def on_refused(self, why: TlsRefused) -> None:
-        """There is no secure connection to this daemon."""
-        self._why = str(why)
-        self.abort()
 
     def may_shake_hands(self) -> bool:
         return True
@@ -179,6 +227,15 @@ class ClientLink(asyncio.BufferedProtocol):
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+
+def is_remote(sock: socket.socket) -> bool:
+    """Whether it is one of TCP, which is then told to be quick, and to look after itself."""
+    if sock.family == socket.AF_UNIX:
+        return False
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return True
 
 
 def told(error: BaseException) -> str:

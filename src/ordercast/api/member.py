@@ -36,6 +36,7 @@ from ordercast.model.errors import ConnectionLost, UsageError
 from ordercast.model.events import Event, Message
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
+from ordercast.session.counters import CallbackCounters
 from ordercast.session.payloads import Sendable, checked_contents, checked_service
 
 
@@ -44,12 +45,18 @@ class Member(ABC):
 
     inbox: GroupInbox
 
-    def __init__(self, memberships_max: int | None = MEMBERSHIPS_MAX) -> None:
-        self.joined: set[str] = set()  # groups that were asked for
+    def __init__(
+        self,
+        memberships_max: int | None = MEMBERSHIPS_MAX,
+        joined: set[str] | None = None,
+        requests: Inquiries | None = None,
+    ) -> None:
+        self.joined = set() if joined is None else joined  # groups that were asked for
         self._memberships_max = memberships_max
         self._on_loss: list[Callable[[str], None]] = []
-        self._requests = Inquiries()
+        self._requests = requests or Inquiries()
         self._is_draining = False
+        self.callback: CallbackCounters | None = None  # of on_message, where there is one
 
     def __repr__(self) -> str:
         groups = f" in {', '.join(sorted(self.joined))}" if self.joined else ""
@@ -93,6 +100,11 @@ class Member(ABC):
                 raise UsageError(f"{self.name} is not in the group {group}")
         self.joined.difference_update(wanted)
         await self._ask(wanted, joins=False)
+
+    async def leave_within(self, seconds: float, group: str) -> None:
+        """TimeoutError when the leave took longer; it was asked for all the same."""
+        async with asyncio.timeout(seconds):
+            await self.leave(group)
 
     # Sending
 
@@ -223,8 +235,7 @@ class Member(ABC):
                 await self._send_request(to, payload, service)
                 return await future
         except TimeoutError:
-            where = to if isinstance(to, str) else ", ".join(to)
-            raise TimeoutError(f"no reply from {where} within {timeout:g} s: is anybody there who replies?") from None
+            raise no_reply((to,) if isinstance(to, str) else to, timeout) from None
         finally:
             self._requests.forget(number)
 
@@ -328,3 +339,7 @@ class Member(ABC):
         headed: bool,
     ) -> Position | None:
         """`headed`: the data of each begins with headers."""
+
+
+def no_reply(to: Iterable[str], seconds: float) -> TimeoutError:
+    return TimeoutError(f"no reply from {', '.join(to)} within {seconds:g} s: is anybody there who replies?")

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Self
 
+from ordercast.api.callback import OnMessage
 from ordercast.api.group_inbox import GroupInbox
 from ordercast.api.member import Member
 from ordercast.api.pieces import batch_from, size_of
@@ -44,14 +45,18 @@ class Node(Member):
         name: str = DEFAULT_NAME,
         on_configuration: Callable[[Configuration], None] | None = None,
         on_alarm: Callable[[Alarm], None] | None = None,
+        on_message: OnMessage | None = None,
     ) -> None:
         """`name`: of this program among the clients of its node. `on_configuration` is told of every change in the
         configuration of nodes, before the groups are; `on_alarm` of what a person should know, such as a network that
-        fails."""
+        fails; `on_message` is called with each event, in order, in the turn of the packet that brought it: there is no
+        stream to read then. It may not block: the whole cluster waits meanwhile."""
         super().__init__()
         self.host = GroupHost(config, on_configuration, on_alarm)
         size_max = self.host.config.inbox_size_max
         self.inbox = self.host.reading = GroupInbox(size_max, self.host.on_behind)
+        if on_message is not None:
+            self.callback = self.host.counters.callback = self.inbox.call(on_message)
         self._asked_name = name
         self._number = 0
         self._name = ""

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
+from typing import Any
 
+from ordercast.api.awaited import new_future
 from ordercast.model.content import Content
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Message
@@ -18,7 +20,8 @@ from ordercast.session.payloads import Sendable, checked_payloads
 class Inquiries:
     """Requests of one member."""
 
-    def __init__(self) -> None:
+    def __init__(self, new_promise: Callable[[], Any] = new_future) -> None:
+        self._new = new_promise
         self._me = secrets.token_hex(8)  # a client that comes later under the same name gets no reply of ours
         self._numbers = count(1)
         self._waiting: dict[str, asyncio.Future[Message]] = {}
@@ -27,7 +30,7 @@ class Inquiries:
         """Return its name, what is to be sent, and who waits."""
         number = f"{self._me}.{next(self._numbers)}"
         payload = _payload(data, headers, {REQUEST: number})
-        future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        future = self._waiting[number] = self._new()
         return number, payload, future
 
     def forget(self, number: str) -> None:

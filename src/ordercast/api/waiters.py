@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from ordercast.api.awaited import new_future
 from ordercast.model.events import Left, Piece, Reason, View
 from ordercast.model.ids import Places, Position
 
@@ -15,7 +16,8 @@ _Queues = dict[str, deque[asyncio.Future[None]]]  # by group
 
 
 class Waiters:
-    def __init__(self) -> None:
+    def __init__(self, new_promise: Callable[[], Any] = new_future) -> None:
+        self._new = new_promise
         self._joins: _Queues = {}
         self._leaves: _Queues = {}
         # Messages still to be confirmed, and the number of the frame that has them
@@ -24,7 +26,7 @@ class Waiters:
     def changes(self, groups: Sequence[str], *, joins: bool) -> list[asyncio.Future[None]]:
         """For the first view, or for the leave, of each of these groups."""
         queues = self._joins if joins else self._leaves
-        futures: list[asyncio.Future[None]] = [asyncio.get_running_loop().create_future() for _ in groups]
+        futures: list[asyncio.Future[None]] = [self._new() for _ in groups]
         for group, future in zip(groups, futures, strict=True):
             queues.setdefault(group, deque()).append(future)
         return futures
@@ -36,7 +38,7 @@ class Waiters:
     def confirmation(self, messages: int, number: int = 0) -> asyncio.Future[Position]:
         """Return a future of the last position of so many messages, in the frame of this number. Asked for in the order
         in which they are sent."""
-        future: asyncio.Future[Position] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Position] = self._new()
         self._confirmations.append((messages, future, number))
         return future
 
@@ -92,7 +94,7 @@ class Waiters:
                     _resolve_first(queues, group)
         for group in joined:
             if group not in self._joins:  # it comes all the same, and is nobody's who asks later
-                place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                place: asyncio.Future[None] = self._new()
                 place.set_result(None)
                 self._joins[group] = deque((place,))
 

@@ -1,4 +1,4 @@
-"""`ordercast certs new | server | client | token | renew | show`: certificates of daemons and clients.
+"""`ordercast certs new | server | client | token | renew | show | bearer`: certificates of daemons and clients.
 
 No command takes a secret, or shows one.
 """
@@ -22,6 +22,7 @@ from ordercast.daemon.authority import (
     read_certificate,
 )
 from ordercast.daemon.authority import renew as renewed
+from ordercast.daemon.status.bearer import new_bearer_file
 
 
 def new(folder: Path, name: str) -> int:
@@ -63,6 +64,15 @@ def token(folder: Path, name: str) -> int:
 def renew(file: Path, authority: Path, host: list[str] | None, days: int) -> int:
     told = renewed(file, authority, days, host or ())
     _say(f"{file} is valid until {told.ends.date()}; whoever has it open takes it within a minute")
+    return 0
+
+
+def bearer(file: Path) -> int:
+    new_bearer_file(file)
+    _say(
+        f'{file} has a token: name it in [status]: token = "{file}"; whoever reads shows it: '
+        f"ORDERCAST_STATUS_TOKEN={file} ordercast status HOST, or credentials_file of Prometheus"
+    )
     return 0
 
 

@@ -60,11 +60,12 @@ def judge(path: Path) -> Judged:
     """Judge the evidence of one run, or all that is in a folder of live traces."""
     run = read_live(path) if path.is_dir() else read_run(path)
     checkers = EvidenceCheckers()
-    for event in run.events() if isinstance(run, LiveRun) else run.events:
+    notes: list[int] = []
+    for event in run.evidence(notes.append) if isinstance(run, LiveRun) else run.events:
         checkers.observe(event)
     checkers.observe_clients(run.clients)
     checkers.observe_replicas(run.replicas)
-    counts = checkers.events, checkers.deliveries
+    counts = checkers.events + sum(notes), checkers.deliveries
     others = checkers.client_events, checkers.replica_events
     return Judged(path, run.info, *counts, checkers.verdicts(), *others)
 

@@ -7,12 +7,12 @@ import socket
 from ordercast.cli.event_text import listed, verb
 from ordercast.model.errors import UsageError
 from ordercast.model.service import Service
-from ordercast.session.addresses import ANY, UnixAddress, addresses_from, socket_path
+from ordercast.session.addresses import ANY, UnixAddress, addresses_from
 
 
 def checked_at(at: str | None, wait: float | None = None) -> str | None:
     """UsageError when a daemon of this machine is meant that does not run, and is not waited for."""
-    if not wait and at is not None and _is_daemon(at) and not socket_path(at).exists():
+    if not wait and at is not None and _is_daemon(at) and not _is_here(at):
         there = [
             address.path.stem
             for address in addresses_from(ANY)
@@ -31,6 +31,10 @@ def first_and_others(at: str | None, wait: float | None = None) -> str | None:
 def _is_daemon(at: str) -> bool:
     """Tell whether the words name one daemon: not an address, nor several."""
     return bool(at) and at != ANY and not any(mark in at for mark in "/: ")
+
+
+def _is_here(name: str) -> bool:
+    return any(isinstance(address, UnixAddress) and address.path.exists() for address in addresses_from(name))
 
 
 def service_from(text: str) -> Service:

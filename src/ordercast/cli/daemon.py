@@ -16,11 +16,13 @@ from ordercast.daemon.config.node import (
     PORT,
     NetworkConfig,
     NodeConfig,
+    SecurityConfig,
     StatusConfig,
     TraceConfig,
     TraceLevel,
 )
 from ordercast.daemon.logs import start_logging
+from ordercast.daemon.loop import daemon_loop
 from ordercast.daemon.participant import NodeFailed
 from ordercast.daemon.run import run_daemon
 from ordercast.daemon.systemd import Notifier
@@ -36,6 +38,7 @@ def daemon(
     status_port: int | None,
     clients_port: int | None,
     port: int | None,
+    key: Path | None,
     engine: str | None,
     log: str,
     trace: Path | None,
@@ -45,6 +48,8 @@ def daemon(
     settings = _settings(config, name, port)
     if engine is not None:
         settings = replace(settings, engine=live_entry_of(engine).name)
+    if key is not None:
+        settings = replace(settings, security=SecurityConfig(key.absolute()))
     if status_port is not None:
         settings = replace(settings, status=replace(settings.status, port=status_port or None))
     if clients_port is not None:
@@ -55,7 +60,8 @@ def daemon(
     if until_eof:
         threading.Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
     try:
-        asyncio.run(run_daemon(settings, Notifier()))
+        with asyncio.Runner(loop_factory=daemon_loop) as runner:
+            runner.run(run_daemon(settings, Notifier()))
     except NodeFailed as error:
         _log.critical("%s", error, exc_info=error.__cause__)
         return 1

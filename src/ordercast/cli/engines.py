@@ -8,17 +8,19 @@ from rich.text import Text
 
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
+from ordercast.model.kernel import NAME
 from ordercast.order.catalogue import DEFAULT, ENGINES, EngineEntry
 
 
 def engines(as_json: bool) -> int:
     if as_json:
-        write_json({"default": DEFAULT, "engines": [_document(entry) for entry in ENGINES.values()]})
+        write_json({"default": DEFAULT, "kernel": NAME, "engines": [_document(entry) for entry in ENGINES.values()]})
         return 0
     table = new_table("engine", "choose it when", "gives", "costs, limits", "promises")
     for entry in ENGINES.values():
         table.add_row(Text(entry.name, "bold"), entry.choose, entry.gives, entry.costs, _promises(entry))
     output().print(table)
+    output().print(f"kernel: {NAME}")
     return 0
 
 

@@ -15,7 +15,6 @@ from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import complain, output, write_json
 from ordercast.daemon.key_file import (
     KeyFile,
-    from_clear,
     new_key_file,
     read_key_file,
     with_clear,
@@ -24,18 +23,11 @@ from ordercast.daemon.key_file import (
     without_key,
     write_key_file,
 )
-from ordercast.model.errors import UsageError
 from ordercast.sealing.keys import listed
 
 
 def new(file: Path, *, beside_clear: bool) -> int:
-    if beside_clear:
-        if file.exists():
-            raise UsageError(f"{file} is there already, and is not written over")
-        made = from_clear()
-        write_key_file(file, made)
-    else:
-        made = new_key_file(file)
+    made = new_key_file(file, beside_clear=beside_clear)
     _say(f'{file} has key {made.ring.keys[0].id}; copy it to every host, and name it in [security]: key = "{file}"')
     return 0
 

@@ -16,11 +16,22 @@ from ordercast import __version__
 def run(arguments: Sequence[str]) -> int:
     """One command; returns the exit status."""
     if list(arguments) == ["--version"]:
-        sys.stdout.write(f"ordercast {__version__}\n")
-        return 0
+        return _tell_version()
     from ordercast.cli.dispatch import dispatched
 
     return dispatched(list(arguments) or ["--help"])
+
+
+def _tell_version() -> int:
+    from ordercast.model.errors import UsageError
+
+    try:
+        from ordercast.model.kernel import NAME
+    except UsageError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    sys.stdout.write(f"ordercast {__version__}, {NAME} kernel\n")
+    return 0
 
 
 def main() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import time
 from collections.abc import Iterator
+from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -13,15 +16,21 @@ from rich.console import Console
 from ordercast.cli.status_drawing import status_line, status_page
 from ordercast.cli.terminal import output, write_json
 from ordercast.daemon.config.defaults import LOOPBACK, STATUS_PORT, host_and_port
+from ordercast.daemon.status.bearer import read_bearer_file
 from ordercast.model.errors import UsageError
 from ordercast.model.printable import json_text
 
 TIMEOUT_S = 5.0
 ANSWER_SIZE_MAX = 16 << 20
 WATCH_EVERY_S = 1.0
+VARIABLE = "ORDERCAST_STATUS_TOKEN"
 
 
-def status(address: str, watch: bool, as_json: bool) -> int:
+def status(address: str, watch: bool, everybody: bool, as_json: bool) -> int:
+    if everybody:
+        from ordercast.cli.status_all import status_all
+
+        return status_all(address, watch, as_json)
     host, port = place_from(address)
     first = fetch(host, port)
     if watch:
@@ -83,31 +92,57 @@ def place_from(address: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def fetch(host: str, port: int) -> dict[str, Any]:
-    """The document; UsageError says why there is none."""
+def _shown() -> dict[str, str]:
+    """Return the header with the token of the file that the environment names."""
+    file = os.environ.get(VARIABLE)
+    return {"Authorization": f"Bearer {read_bearer_file(Path(file).expanduser())}"} if file else {}
+
+
+class Unanswered(UsageError):
+    """There is no document: how it was silent in a word or two, and in a sentence."""
+
+    def __init__(self, kind: str, remark: str, text: str = "") -> None:
+        super().__init__(text or remark)
+        self.kind = kind
+        self.remark = remark
+
+
+def fetch(host: str, port: int, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
+    """The document; Unanswered says why there is none."""
     place = host_and_port(host, port)
-    connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+    connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
+    is_reached = False
     try:
         connection.connect()
+        is_reached = True
         where = host_and_port(connection.sock.getpeername()[0], port)  # by address: a name would have to be configured
-        connection.request("GET", "/status", headers={"Connection": "close", "Host": where})
+        connection.request("GET", "/status", headers={"Connection": "close", "Host": where, **_shown()})
         answer = connection.getresponse()
         text = answer.read(ANSWER_SIZE_MAX)
     except ConnectionRefusedError as error:
-        raise UsageError(
-            f"nothing listens at {place}: start a daemon there, or give the address of its status"
+        raise Unanswered(
+            "ended",
+            "nothing listens there",
+            f"nothing listens at {place}: start a daemon there, or give the address of its status",
         ) from error
     except TimeoutError as error:
-        raise UsageError(f"{place} does not answer within {TIMEOUT_S:g} s") from error
+        kind, remark = (
+            ("hangs", "it is reached, and says nothing") if is_reached else ("not reached", "it is not reached")
+        )
+        raise Unanswered(kind, remark, f"{place} does not answer within {timeout_s:g} s") from error
     except (OSError, http.client.HTTPException) as error:
-        raise UsageError(f"{place} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        why = getattr(error, "strerror", None) or error
+        raise Unanswered("not reached", str(why), f"{place} cannot be read: {why}") from error
     finally:
         connection.close()
+    if answer.status == HTTPStatus.UNAUTHORIZED:
+        raise UsageError(f"{place} shows its status to those who have its token: name the file of it in ${VARIABLE}")
     try:
         document = json.loads(text)
         if answer.status != 200 or "configuration" not in document:
             raise ValueError
     except (ValueError, TypeError):
-        raise UsageError(f"what listens at {place} is not an Ordercast node") from None
+        remark = "what listens there is not an Ordercast node"
+        raise Unanswered("another program", remark, f"what listens at {place} is not an Ordercast node") from None
     assert isinstance(document, dict)
     return document

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ordercast.cli.latency_text import latency_text
 from ordercast.cli.tables import new_table
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.model.quantities import size_text
@@ -52,8 +53,8 @@ def _headline(status: Document) -> Text:
     return Text.assemble(
         (f" {state.upper()} ", f"reverse {style}"),
         (f"  {me['name']}", "bold"),
-        f" of cluster {me['cluster']} · {status['engine']} {here['id']} · up {_uptime(status['uptime_ns'])} · ",
-        (f"Ordercast {me['version']}", "dim"),
+        f" of cluster {me['cluster']} · {status['engine']} {here['id']} · up {uptime_text(status['uptime_ns'])} · ",
+        (f"Ordercast {me['version']}, {me.get('kernel', 'pure')} kernel", "dim"),
     )
 
 
@@ -93,9 +94,13 @@ def _lines(status: Document) -> Iterator[tuple[str, str | Text]]:
         f"{_rate(rates['packets_sent'])} sent/s, {_rate(rates['packets_received'])} received/s; "
         f"{totals['packets_retransmitted']:,} retransmitted here, {totals['packets_requested']:,} asked for by all",
     )
+    if latency := latency_text(status.get("latency", ())):
+        yield "latency", latency
     if status["networks"]:
         yield "networks", _networks(status["networks"])
     yield "clients", _clients(status["clients"])
+    for state in status["clients"].get("states", ()):
+        yield "replicas", f"of {state['name']} at {' '.join(state['replicas'])}"
     yield from SECTION_LINES[status["engine"]](status[status["engine"]])
     yield (
         "queue",
@@ -222,7 +227,7 @@ def _clock(text: str) -> str:
     return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def _uptime(duration_ns: int) -> str:
+def uptime_text(duration_ns: int) -> str:
     minutes, seconds = divmod(duration_ns // SECOND, 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -32,17 +32,37 @@ COUNT, EACH = 3, 2  # daemons; and of each of several rings
 Beside = AbstractAsyncContextManager[Any]  # what runs while daemons do
 
 
+class More(NamedTuple):
+    """What every daemon is told."""
+
+    tcp: int | None  # the first port of clients
+    key: Path | None
+    trace: Path | None
+
+    def arguments(self, number: int) -> list[str]:
+        arguments: list[str] = []
+        if self.tcp is not None:
+            arguments += ["--clients-port", str(self.tcp + number)]
+        if self.key is not None:
+            arguments += ["--key", str(self.key)]
+        if self.trace is not None:
+            arguments += ["--trace", str(self.trace), "--trace-level", "full"]
+        return arguments
+
+
 def up(
     count: int | None,
     rings: int | None,
     sites: str | None,
     delay: str | None,
     tcp: int | None,
+    key: Path | None,
     engine: str | None,
     trace: Path | None,
     port: int,
     as_json: bool,
 ) -> int:
+    more = More(tcp, key, trace)
     if trace is not None and trace.exists() and any(trace.iterdir()):
         raise UsageError(f"{trace} is not empty: give --trace a new folder, so that it holds one run")
     if delay is not None and sites is None:
@@ -52,17 +72,15 @@ def up(
             raise UsageError(f"--sites needs the engine {SITES}, which joins them: leave out --rings and --engine")
         live_entry_of(SITES)
         delay_ns = 0 if delay is None else duration_from(delay, default_unit="ms")
-        return _on_sites(sites_from(sites, count), delay_ns, tcp, trace, port, as_json)
+        return _on_sites(sites_from(sites, count), delay_ns, more, port, as_json)
     if rings is not None:
-        return _on_rings(circle(rings, count or EACH), tcp, trace, port, engine, as_json)
+        return _on_rings(circle(rings, count or EACH), more, port, engine, as_json)
     live_entry_of(engine or DEFAULT)
     own = [_own_arguments(port, engine or DEFAULT)] * (count or COUNT)
-    return _run(own, {}, tcp, trace, as_json, shows_forest=engine == TREE)
+    return _run(own, {}, more, as_json, shows_forest=engine == TREE)
 
 
-def _on_rings(
-    placed: list[Placed], tcp: int | None, trace: Path | None, port: int, engine: str | None, as_json: bool
-) -> int:
+def _on_rings(placed: list[Placed], more: More, port: int, engine: str | None, as_json: bool) -> int:
     """Run the daemons of a file, which is there as long as they are."""
     if engine not in (None, GATEWAYS):
         raise UsageError(f"--rings needs the engine {GATEWAYS}, which joins them: leave out --engine {engine}")
@@ -70,26 +88,23 @@ def _on_rings(
         file = Path(folder) / "cluster.toml"
         file.write_text(circle_file(placed, port, port + STATUS_PORT - PORT), encoding="utf-8")
         own = [["--config", str(file), "--name", one.name] for one in placed]
-        return _run(own, {one.name: one for one in placed}, tcp, trace, as_json)
+        return _run(own, {one.name: one for one in placed}, more, as_json)
 
 
-def _on_sites(
-    placed: list[Placed], delay_ns: int, tcp: int | None, trace: Path | None, port: int, as_json: bool
-) -> int:
+def _on_sites(placed: list[Placed], delay_ns: int, more: More, port: int, as_json: bool) -> int:
     """Run the daemons of several sites, and the wide area between them."""
     with TemporaryDirectory(prefix="ordercast-sites-") as folder:
         file = Path(folder) / "cluster.toml"
         file.write_text(sites_file(placed, port, port + STATUS_PORT - PORT), encoding="utf-8")
         own = [["--config", str(file), "--name", one.name] for one in placed]
         area = WideArea(wide_ports(placed, port), delay_ns)
-        return _run(own, {one.name: one for one in placed}, tcp, trace, as_json, area)
+        return _run(own, {one.name: one for one in placed}, more, as_json, area)
 
 
 def _run(
     own: list[list[str]],
     rings: dict[str, Placed],
-    tcp: int | None,
-    trace: Path | None,
+    more: More,
     as_json: bool,
     beside: Beside | None = None,
     *,
@@ -97,7 +112,7 @@ def _run(
 ) -> int:
     """`own`: the arguments of each daemon that others do not have; `rings`: on which each is, by name."""
     note(f"starting {counted(len(own), 'daemon')} …")
-    daemons = [[*mine, *_arguments(number, tcp, trace)] for number, mine in enumerate(own)]
+    daemons = [[*mine, *more.arguments(number)] for number, mine in enumerate(own)]
     banner = (
         (lambda daemons: _print_json(daemons, rings))
         if as_json
@@ -105,13 +120,13 @@ def _run(
     )
     log = LogStream(Console(stderr=True, highlight=False, emoji=False))
     cluster = Cluster(log, banner)
-    one_by_one = tcp is not None and not rings  # so that n1 has the first port
+    one_by_one = more.tcp is not None and not rings  # so that n1 has the first port
 
     async def run() -> int:
         async with beside or nullcontext():
             return await cluster.run(daemons, one_by_one=one_by_one)
 
-    return asyncio.run(run()) if trace is None else _run_traced(cluster, run, trace)
+    return asyncio.run(run()) if more.trace is None else _run_traced(cluster, run, more.trace)
 
 
 def _run_traced(cluster: Cluster, run: Callable[[], Coroutine[Any, Any, int]], folder: Path) -> int:
@@ -129,15 +144,6 @@ def _run_traced(cluster: Cluster, run: Callable[[], Coroutine[Any, Any, int]], f
 def _own_arguments(port: int, engine: str) -> list[str]:
     arguments = ["--port", str(port)] if port != PORT else []
     return [*arguments, "--engine", engine] if engine != DEFAULT else arguments
-
-
-def _arguments(number: int, tcp: int | None, trace: Path | None) -> list[str]:
-    arguments: list[str] = []
-    if tcp is not None:
-        arguments += ["--clients-port", str(tcp + number)]
-    if trace is not None:
-        arguments += ["--trace", str(trace), "--trace-level", "full"]
-    return arguments
 
 
 def _print_json(daemons: list[Daemon], rings: dict[str, Placed]) -> None:

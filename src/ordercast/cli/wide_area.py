@@ -69,7 +69,8 @@ def sites_file(placed: Sequence[Placed], port: int, status_port: int) -> str:
 
 
 class WideArea:
-    """Passes on what nodes send to each other, each packet after the delay, in its order. Pairs can be cut."""
+    """Passes on what nodes send to each other, each packet after the delay, in its order. Pairs can be cut, where
+    packets are clear and say who sends them."""
 
     def __init__(self, ports: Iterable[WidePort], delay_ns: int = 0) -> None:
         self.delay_ns = delay_ns

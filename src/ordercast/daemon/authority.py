@@ -9,9 +9,7 @@ that this module raises has a secret in it.
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
-import stat
 import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -26,6 +24,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from ordercast.disk.secret_files import read_secret_file, replace_secret_file, write_new_secret_file
 from ordercast.groups.names import checked_client, checked_daemon
 from ordercast.model.errors import UsageError
 from ordercast.session.pem import TOKEN, TOKEN_SIZE, pem_text, token_hash
@@ -36,8 +35,6 @@ SUFFIX = ".pem"
 AUTHORITY_DAYS = 3650
 DAYS = 365
 SKEW = timedelta(days=1)  # by which clocks may differ
-PRIVATE = 0o600
-CERTIFICATE_FILE_SIZE_MAX = 1 << 16
 
 
 class CertificateKind(Enum):
@@ -98,7 +95,7 @@ def renew(path: Path, folder: Path, days: int = DAYS, hosts: Sequence[str] = ())
     if before.kind is CertificateKind.AUTHORITY:
         raise UsageError(f"{path} is an authority: make another in a folder of its own, and certificates with that")
     text, told = _issued(folder, before.name, before.kind, hosts or before.hosts, days)
-    _replace(path, text)
+    replace_secret_file(path, text)
     return told
 
 
@@ -112,7 +109,7 @@ def new_token(folder: Path, name: str) -> Path:
     token = secrets.token_bytes(TOKEN_SIZE)
     path = folder / f"{name}{SUFFIX}"
     _write_new(path, f"# Token {name}\n" + pem_text(TOKEN, token) + _text_of(certificate))
-    _replace(folder / TOKENS, tokens_text({**tokens, name: token_hash(token)}))
+    replace_secret_file(folder / TOKENS, tokens_text({**tokens, name: token_hash(token)}))
     return path
 
 
@@ -276,17 +273,7 @@ def _hosts(certificate: x509.Certificate) -> tuple[str, ...]:
 
 def _private(path: Path) -> bytes:
     """What a file says that nobody else may read."""
-    try:
-        with path.open("rb") as file:
-            found = os.fstat(file.fileno())
-            data = file.read(CERTIFICATE_FILE_SIZE_MAX + 1)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(found.st_mode) or len(data) > CERTIFICATE_FILE_SIZE_MAX:
-        raise UsageError(f"{path} is not a file that `ordercast certs` writes")
-    if found.st_mode & 0o077:
-        raise UsageError(f"{path} can be read by others: run `chmod 600 {path}`")
-    return data
+    return read_secret_file(path, "file of certificates", "make one with `ordercast certs`")
 
 
 # Writing
@@ -304,30 +291,4 @@ def _text_of(certificate: x509.Certificate) -> str:
 
 
 def _write_new(path: Path, text: str) -> None:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
-    except FileExistsError:
-        raise UsageError(
-            f"{path} is there already, and is not written over: see `ordercast certs show {path}`"
-        ) from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-    _fill(descriptor, text)
-
-
-def _fill(descriptor: int, text: str) -> None:
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(descriptor)
-
-
-def _replace(path: Path, text: str) -> None:
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        _fill(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE), text)
-        os.replace(fresh, path)
-    except OSError as error:
-        with suppress(OSError):
-            fresh.unlink()
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    write_new_secret_file(path, text, f"see `ordercast certs show {path}`")

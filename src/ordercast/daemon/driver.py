@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic_ns
 from typing import Protocol, assert_never
 
+from ordercast.daemon.loop import DaemonLoop
 from ordercast.daemon.sockets.lanes import LaneSocket
 from ordercast.daemon.sockets.network import Sockets
 from ordercast.daemon.sockets.wide import WideSockets
@@ -92,6 +94,7 @@ class Driver:
         self._application = application
         self._counters = counters
         self._loop = asyncio.get_running_loop()
+        self._is_daemon = isinstance(self._loop, DaemonLoop)  # what comes is written to clients at the end of a turn
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0  # the deadline that it was set for
         self._due_at = 0  # when it should go off: that deadline, or at once if that was over
@@ -109,25 +112,33 @@ class Driver:
 
     def start(self) -> None:
         for sockets in self._sockets:
-            self._loop.add_reader(sockets.data.socket.fileno(), self._readable, sockets.data)
-            self._loop.add_reader(sockets.token.socket.fileno(), self._token_readable, sockets)
+            self._read(sockets.data, partial(self._readable, sockets.data))
+            self._read(sockets.token, partial(self._token_readable, sockets))
             if sockets.link is not None:
-                self._loop.add_reader(sockets.link.socket.fileno(), self._readable, sockets.link)
+                self._read(sockets.link, partial(self._readable, sockets.link))
         if self._wide is not None:
-            self._loop.add_reader(self._wide.link.socket.fileno(), self._readable, self._wide.link)
+            self._read(self._wide.link, partial(self._readable, self._wide.link))
             if self._wide.streams is not None:
                 self._wide.streams.start(self._came_by_stream)
         now = _now()
         self._carry_out(self._engine.start(dict(self._storage.stored), self._storage.incarnation, now), now)
 
+    def _read(self, lane: LaneSocket, read: Callable[[], None]) -> None:
+        """The loop of a daemon reads inside its selector; a node is a guest of any other."""
+        if isinstance(self._loop, DaemonLoop):
+            self._loop.read_in_select(lane.socket.fileno(), read)
+        else:
+            self._loop.add_reader(lane.socket.fileno(), read)
+
     def stop(self) -> None:
         """Nothing is read, written or timed any more."""
         self._is_stopped = True
-        for sockets in self._sockets:
-            for lane in sockets.lanes:
+        lanes = [lane for sockets in self._sockets for lane in sockets.lanes]
+        for lane in [*lanes, self._wide.link] if self._wide is not None else lanes:
+            if isinstance(self._loop, DaemonLoop):
+                self._loop.stop_reading(lane.socket.fileno())
+            else:
                 self._loop.remove_reader(lane.socket.fileno())
-        if self._wide is not None:
-            self._loop.remove_reader(self._wide.link.socket.fileno())
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
@@ -186,7 +197,7 @@ class Driver:
 
     def _token_readable(self, sockets: Sockets) -> None:
         """A token is not read ahead of data that came before it, unless the engine asks for that."""
-        if self._brought_lone:  # first let the application have what has just come
+        if self._brought_lone and not self._is_daemon:  # first let the application have what has just come
             self._brought_lone = False
             self._loop.call_soon(self._token_readable, sockets)
             return
@@ -348,7 +359,7 @@ class Driver:
         if alarm.kind is AlarmKind.PAUSED and alarm.duration is not None:
             counters.pauses += 1
             counters.longest_pause_ns = max(counters.longest_pause_ns, alarm.duration)
-            counters.last_pause_at = now
+            counters.last_pause_at, counters.last_pause_ns = now, alarm.duration
         self._application.on_alarm(alarm, now)
 
 

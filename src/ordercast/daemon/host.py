@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol, assert_never
 
 from ordercast.daemon.clients.told import ClientTold
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
-from ordercast.daemon.status.parts import ClientsStatus, HoldStatus
+from ordercast.daemon.status.parts import ClientsStatus, HoldStatus, ReplicatedStatus
 from ordercast.groups.desk import DeskOutput, GroupDesk
 from ordercast.groups.layer import Confirmed, Groups, MessageRun, PassedOver, Relisted, Warned
+from ordercast.groups.names import REPLICAS
 from ordercast.groups.table import Notice
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, Install, Parted, Placed, Subscribed
@@ -29,6 +31,8 @@ from ordercast.order.catalogue import entry_of
 from ordercast.session.counters import ClientRefusal
 from ordercast.session.handouts import Handouts, Session
 from ordercast.session.rights import AccessRule
+
+STATES_SHOWN = 100
 
 
 class Serving(Protocol):
@@ -185,11 +189,21 @@ class GroupHost(Participant):
             held_too_long=counters.held_too_long,
             refusals={kind.value: counters.refusals[kind] for kind in ClientRefusal},
             holding=tuple(self._holds()),
+            states=tuple(self._states()),
             insecure=dict(counters.insecure),
             denials=dict(counters.denials),
             certificate_days=None if serving is None else serving.certificate_days,
+            callback=None if self.counters.callback is None else replace(self.counters.callback),
             identities={} if serving is None else serving.sessions_by_identity,
         )
+
+    def _states(self) -> Iterator[ReplicatedStatus]:
+        """Replicas of a state meet in a group of its name."""
+        table = self.desk.groups.table
+        groups, _ = table.page(REPLICAS, STATES_SHOWN)
+        for group in groups:
+            if group.startswith(REPLICAS):
+                yield ReplicatedStatus(group.removeprefix(REPLICAS), table.members_of(group))
 
     # The node list
 

@@ -7,9 +7,7 @@ module raises has a secret in it.
 
 from __future__ import annotations
 
-import os
 import secrets
-import stat
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,15 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from ordercast.daemon.config.node import NodeConfig
+from ordercast.daemon.folders import make_socket_folder
+from ordercast.disk.secret_files import read_secret_file, replace_secret_file, write_new_secret_file
 from ordercast.model.errors import UsageError
 from ordercast.sealing.cipher import SECRET_SIZE
 from ordercast.sealing.keys import KEYS_MAX, ClusterKey, KeyRing, listed
+from ordercast.session.addresses import serving_folder
 from ordercast.wire.head import CLEAR
 
 CIPHER = "AES-256-GCM"
+USER_KEY = "key"  # the file in the usual folder
 VERSION = 1
-KEY_FILE_SIZE_MAX = 1 << 16
-PRIVATE = 0o600
 _TITLE = "# Keys of an Ordercast cluster. Whoever has this file is trusted with everything: keep it secret.\n"
 
 
@@ -59,23 +59,13 @@ def _fresh(taken: tuple[int, ...] = ()) -> ClusterKey:
 # Reading
 
 
+def _advice(path: Path) -> str:
+    return f"make one with `ordercast key new {path}`, or copy it"
+
+
 def read_key_file(path: Path) -> KeyFile:
     """UsageError says what is wrong with the file and how to mend it."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise UsageError(f"there is no key file {path}: make one with `ordercast key new {path}`, or copy it") from None
-    except OSError as error:
-        raise UsageError(f"the key file {path} cannot be read: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise UsageError(f"{path} is not a file: make one with `ordercast key new FILE`")
-        if found.st_uid not in (os.geteuid(), 0):
-            raise UsageError(f"the key file {path} belongs to another user: run `chown {os.geteuid()} {path}`")
-        if found.st_mode & 0o077:
-            raise UsageError(f"the key file {path} can be read by others: run `chmod 600 {path}`")
-        data = file.read(KEY_FILE_SIZE_MAX + 1)
+    data = read_secret_file(path, "key file", _advice(path), is_own=True)
     try:
         return key_file_from(data)
     except UsageError as error:
@@ -84,8 +74,6 @@ def read_key_file(path: Path) -> KeyFile:
 
 def key_file_from(data: bytes) -> KeyFile:
     """UsageError when this is no sound key file; nothing of what it says is repeated."""
-    if len(data) > KEY_FILE_SIZE_MAX:
-        raise UsageError("it is too large")
     try:
         document = tomllib.loads(data.decode("ascii"))
     except (ValueError, RecursionError):
@@ -117,37 +105,21 @@ def _key_from(entry: Any) -> ClusterKey:
 # Writing
 
 
-def new_key_file(path: Path) -> KeyFile:
+def new_key_file(path: Path, *, beside_clear: bool = False) -> KeyFile:
     """Make a file with one key, and never touch one that is there."""
-    key = _fresh()
-    file = KeyFile(KeyRing((key,), key.id, key.id), (_today(),))
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
-    except FileExistsError:
-        raise UsageError(f"{path} is there already, and is not written over: see `ordercast key add {path}`") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-    _write(descriptor, file.text())
+    file = from_clear() if beside_clear else _of_one_key()
+    write_new_secret_file(path, file.text(), f"see `ordercast key add {path}`")
     return file
 
 
-def _write(descriptor: int, text: str) -> None:
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(descriptor)
+def _of_one_key() -> KeyFile:
+    key = _fresh()
+    return KeyFile(KeyRing((key,), key.id, key.id), (_today(),))
 
 
 def write_key_file(path: Path, file: KeyFile) -> None:
     """Put it in the place of the one that is there."""
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        _write(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE), file.text())
-        os.replace(fresh, path)
-    except OSError as error:
-        with suppress(OSError):
-            fresh.unlink()
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    replace_secret_file(path, file.text())
 
 
 def with_new_key(file: KeyFile) -> KeyFile:
@@ -183,13 +155,15 @@ def with_used(file: KeyFile, number: int | None = None) -> KeyFile:
 def without_key(file: KeyFile, number: int | None = None) -> KeyFile:
     """Take out this key, or all that are not used."""
     ring = file.ring
+    if number is not None and number not in ring.accepted:
+        raise UsageError(f"the file has no key {number}, it has {listed(ring.accepted)}")
+    if number is None and len(ring.accepted) == 1:
+        raise UsageError(f"there is nothing to retire: the file has {listed(ring.accepted)} alone")
     if ring.wanted != ring.used:
         raise UsageError(f"key {listed((ring.wanted,))} is not used yet: run `ordercast key use` first")
     gone = {number} if number is not None else set(ring.accepted) - {ring.used}
     if ring.used in gone:
         raise UsageError(f"key {listed((ring.used,))} is the one that is used: add another first")
-    if not gone & set(ring.accepted):
-        raise UsageError(f"there is nothing to retire: the file has {listed(ring.accepted)} alone")
     kept = [(key, day) for key, day in zip(ring.keys, file.made, strict=True) if key.id not in gone]
     keys, days = tuple(key for key, _ in kept), tuple(day for _, day in kept)
     return KeyFile(KeyRing(keys, ring.used, ring.wanted, ring.accepts_clear and CLEAR not in gone), days)
@@ -202,15 +176,43 @@ def from_clear() -> KeyFile:
     return KeyFile(KeyRing((key,), CLEAR, key.id, accepts_clear=True), (_today(),))
 
 
-def keys_of_node(config: NodeConfig) -> KeyRing | None:
-    """Return the keys of a node; None when its packets are clear. UsageError says what is wrong with the file, or that
-    other hosts reach this node and nobody said what protects it from strangers."""
+# Keys of nodes
+
+
+def user_key_file() -> Path:
+    """Where the key of this user is, for nodes of one machine that nobody has given another."""
+    return serving_folder() / USER_KEY
+
+
+def _users_keys(*, makes: bool) -> KeyRing:
+    """Return the keys of this user. The first node that looks for them makes them: other users of the machine have
+    others, so that their nodes are strangers."""
+    path = user_key_file()
+    try:
+        make_socket_folder(path.parent)
+    except OSError as error:
+        raise UsageError(
+            f"the key of this user cannot be kept in {path.parent}: {error.strerror}; choose another folder in "
+            "$ORDERCAST_FOLDER, or name a key file in [security]"
+        ) from error
+    if makes and not path.exists():
+        with suppress(UsageError):  # another node was faster; what else is wrong is told by whoever reads it
+            new_key_file(path)
+    return read_key_file(path).ring
+
+
+def keys_of_node(config: NodeConfig, *, makes: bool = False) -> KeyRing | None:
+    """Return the keys of a node; None when its packets are clear. `makes`: a user without a key gets one. UsageError
+    says what is wrong with the file, or that other hosts reach this node and nobody said what protects it from
+    strangers."""
     security = config.security
     if security.key is not None:
         return read_key_file(security.key).ring
-    if not security.insecure and not config.is_on_one_machine:
-        raise UsageError(
-            "other hosts reach this node, and it has no key: run `ordercast key new FILE`, copy FILE to every host, "
-            'and write key = "FILE" in [security]; or write insecure = true, if everybody there may read and send'
-        )
-    return None
+    if security.insecure:
+        return None
+    if config.is_on_one_machine:
+        return _users_keys(makes=makes)
+    raise UsageError(
+        "other hosts reach this node, and it has no key: run `ordercast key new FILE`, copy FILE to every host, "
+        'and write key = "FILE" in [security]; or write insecure = true, if everybody there may read and send'
+    )

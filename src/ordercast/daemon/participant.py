@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Protocol, Self
 from ordercast.daemon.config.node import NodeConfig, TraceLevel, peer_from
 from ordercast.daemon.driver import Driver
 from ordercast.daemon.key_file import keys_of_node
+from ordercast.daemon.sockets.mtu import PathWatch
 from ordercast.daemon.sockets.network import Sockets
 from ordercast.daemon.sockets.wide import WideSockets
 from ordercast.daemon.stamps import placed_without_stamps, without_stamps
+from ordercast.daemon.status.absences import returns_text
 from ordercast.daemon.status.counters import Counters
 from ordercast.daemon.status.parts import ClientsStatus, SealingStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.groups.names import checked_daemon
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import (
     Alarm,
     AlarmKind,
@@ -37,7 +40,7 @@ from ordercast.model.effects import (
 )
 from ordercast.model.errors import Error, UsageError
 from ordercast.model.extras import missing_extra
-from ordercast.model.ids import Attachment, Instant, NodeId, ProcessId, node_of, process_id_from, process_text
+from ordercast.model.ids import SECOND, Attachment, Instant, NodeId, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import EVERYWHERE, Interest, Submissions
 from ordercast.model.notes import Note
 from ordercast.model.roster import Roster
@@ -52,9 +55,10 @@ from ordercast.order.sites.promised import SITE, WIDE
 from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.layer import Sealing
 from ordercast.sealing.opener import counts_of
+from ordercast.sealing.packet import opening_of
 from ordercast.session.payloads import MESSAGE_OVERHEAD
+from ordercast.trace.live_stamp import LIVE_STAMP_SIZE
 from ordercast.trace.records import (
-    STAMP_SIZE,
     STAMPED,
     Crashed,
     Departed,
@@ -65,6 +69,7 @@ from ordercast.trace.records import (
     Wanted,
 )
 from ordercast.trace.records import Event as TraceEvent
+from ordercast.wire.head import MAGIC
 
 if TYPE_CHECKING:
     from ordercast.daemon.recording import Recording
@@ -72,6 +77,7 @@ if TYPE_CHECKING:
 LEAVE_PATIENCE_S = 5.0  # an orderly leave that takes longer is given up: others will see a failure
 WINDOW_MIN = 24  # packets: smaller buffers than this need other help
 TURN_SIZE = 64 << 10  # bytes that may be submitted in one turn of the event loop
+PATHS_EVERY_NS = 60 * SECOND  # how often the kernel is asked how wide the ways to the others are
 LOOK_EVERY_S = 0.2  # how often the trace is handed to the disk, and the application looked after
 
 
@@ -145,6 +151,8 @@ class Participant(ABC):
         self._removal = ""  # why it leaves by itself
         self._closing: asyncio.Future[None] | None = None  # files are closed beside the loop: that waits for the disk
         self._look: asyncio.TimerHandle | None = None
+        self._paths_at = Instant(0)  # when they are looked at again
+        self._paths: PathWatch
         self._behind_since: tuple[Instant, int] | None = None  # and what the application had taken by then
 
     async def __aenter__(self) -> Self:
@@ -162,7 +170,7 @@ class Participant(ABC):
             raise UsageError("a node is started once: make a new one")
         self._is_used = True
         async with AsyncExitStack() as undo:
-            keys = await asyncio.to_thread(keys_of_node, self.config)
+            keys = await asyncio.to_thread(keys_of_node, self.config, makes=True)
             undo.callback(self._close_sockets)
             self.config = self._within_buffers(self._open_sockets(self.config))
             assert self.config.node is not None
@@ -177,6 +185,7 @@ class Participant(ABC):
             assembly = self._assembled(self.config.node)
             self.engine, self.layers = assembly.engine, assembly.layers
             driven = self._sealed(assembly, self.config.node, keys)
+            self._admit(keys)
             self._driver = Driver(driven, self._by_attachment(), self._storage, self, self.counters, self.wide)
             undo.callback(self._forget, self._driver)
             self._opened()
@@ -188,6 +197,7 @@ class Participant(ABC):
             self._driver.start()
             for number, roster in enumerate(listed):
                 self._enlist_at_start(self._driver, roster, Attachment(number))
+            self._paths = PathWatch(self.config)
             self._look_after()
             undo.pop_all()
 
@@ -290,7 +300,7 @@ class Participant(ABC):
         """The engine, with room for the stamps that a full recording adds."""
         config, ring, is_full = self.config, self.config.ring, self._is_stamping
         if is_full:
-            size = ring.message_size_max + STAMP_SIZE
+            size = ring.message_size_max + LIVE_STAMP_SIZE
             ring = replace(ring, message_size_max=size, queue_size_max=max(ring.queue_size_max, size + OVERHEAD))
         links = replace(config.sites.links, packet_size=ring.packet_size_max)
         return assembled(
@@ -318,7 +328,15 @@ class Participant(ABC):
         """Take other keys. UsageError, and nothing changed, when this node does not seal."""
         if self.sealing is None:
             raise UsageError("this node was started without a key file: name one in [security], and restart it")
+        self._admit(keys)
         self._running().rekey(self.sealing, keys)
+
+    def _admit(self, keys: KeyRing | None) -> None:
+        """Have the kernel drop what is sealed with none of these keys; without keys, what is not of Ordercast."""
+        heads = (MAGIC,) if keys is None else tuple(map(opening_of, keys.accepted))
+        for sockets in (*self.networks, *((self.wide,) if self.wide is not None else ())):
+            for lane in sockets.lanes:
+                lane.admit(heads)
 
     def _within_buffers(self, config: NodeConfig) -> NodeConfig:
         """A rotation must fit in the receive buffer that the kernel granted, or a busy moment loses packets."""
@@ -419,7 +437,10 @@ class Participant(ABC):
         submissions = Submissions(payloads, service, sender, destinations)
         if self._recording is not None and self._is_stamping:
             submissions = self._recording.submitted(submissions, self.now())
-        self._running().submit([submissions])
+        driver = self._running()
+        if self._is_measured:
+            self.counters.latency.submitted(service, len(payloads), self.now)
+        driver.submit([submissions])
         self.counters.messages_submitted += len(payloads)
         self.counters.bytes_submitted += size - self._overhead * len(payloads)
         self._since_turn += size
@@ -439,7 +460,12 @@ class Participant(ABC):
     @cached_property
     def _overhead(self) -> int:
         """Return what a message takes of the engine's room beside its bytes; asked for once the recording is open."""
-        return OVERHEAD + (STAMP_SIZE if self._is_stamping else 0)
+        return OVERHEAD + (LIVE_STAMP_SIZE if self._is_stamping else 0)
+
+    @cached_property
+    def _is_measured(self) -> bool:
+        """Tell whether this node delivers all that it submits."""
+        return not self.engine.promises.prunes
 
     @property
     def _is_stamping(self) -> bool:
@@ -546,8 +572,10 @@ class Participant(ABC):
         if self._recording is not None and self._recording.is_full:
             self._recording.delivered(deliver, at)
         stamps = size = count = 0
-        for _, _, senders, _, payloads, *_ in deliver.parcels:
+        for _, originator, senders, services, payloads, *_ in deliver.parcels:
             stamps |= senders[0] & STAMPED
+            if originator == self.process and self._is_measured:
+                self.counters.latency.delivered(services, at)
             size += sum(map(len, payloads))
             count += len(payloads)
         self.counters.messages_delivered += count
@@ -564,10 +592,18 @@ class Participant(ABC):
 
     def on_view(self, effect: Install, at: Instant) -> None:
         self._record(Installed(at, self.process, effect.configuration))
-        differences = self.engine.roster_differences(at)
-        if differences:
-            self.counters.remark(effect.configuration.id, "; ".join(differences))
+        if remarks := [*self.engine.roster_differences(at), *self._returned(effect.configuration, at)]:
+            self.counters.remark(effect.configuration.id, "; ".join(remarks))
         self._viewed(effect)
+
+    def _returned(self, view: Configuration, at: Instant) -> Iterator[str]:
+        """Say who is back with this view, and whether this node did not run before it."""
+        counters = self.counters
+        found = counters.absences.observe(view, at)
+        is_regular = view.kind is ConfigurationKind.REGULAR
+        pause = counters.absences.pause_told(counters.last_pause_at, counters.last_pause_ns, at) if is_regular else None
+        if text := returns_text(found, self.name_of, pause):
+            yield text
 
     def on_room(self) -> None:
         self._has_room.set()
@@ -633,6 +669,10 @@ class Participant(ABC):
     def _look_after(self) -> None:
         """A few times a second."""
         now = self.now()
+        if now >= self._paths_at:
+            self._paths_at = Instant(now + PATHS_EVERY_NS)
+            for alarm in self._paths.alarms():
+                self.raise_alarm(alarm)
         if self._recording is not None:
             self._recording.flush()
             self._tell_trace_error(now)

@@ -14,7 +14,8 @@ from ordercast.model.effects import Deliver
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.inputs import Submissions
 from ordercast.trace.live import LiveTrace
-from ordercast.trace.records import STAMPED, Event, MessageId, stamped
+from ordercast.trace.live_stamp import live_stamped
+from ordercast.trace.records import STAMPED, Event
 
 SWITCH_INTERVAL_S = 0.0002  # of Python's threads; the usual one, 5 ms, is many rotations
 
@@ -48,10 +49,7 @@ class Recording:
         sender, service = submissions.sender, submissions.service
         first = self._counters.get(sender, 0) + 1
         self._counters[sender] = first + len(submissions.payloads) - 1
-        payloads = [
-            stamped(MessageId(self._process, sender, number), data)
-            for number, data in enumerate(submissions.payloads, first)
-        ]
+        payloads = live_stamped(self._process, sender, first, submissions.payloads)
         stamps = [(sender, number, int(service), data) for number, data in enumerate(payloads, first)]
         self._trace.submitted(at, stamps, submissions.destinations)
         return Submissions(payloads, service, sender | STAMPED, submissions.destinations)

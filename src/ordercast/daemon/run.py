@@ -18,9 +18,9 @@ from ordercast.daemon import management
 from ordercast.daemon.audit import Audited
 from ordercast.daemon.clients.certificates import certificates_of
 from ordercast.daemon.clients.door import Door
-from ordercast.daemon.clients.server import ClientServer
-from ordercast.daemon.config.file import STATUS_PORT, load_config
-from ordercast.daemon.config.node import PORT, NodeConfig
+from ordercast.daemon.clients.server import ClientServer, ready_folder
+from ordercast.daemon.config.file import load_config
+from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.config.plan import plan_of
 from ordercast.daemon.descriptors import raise_limit, room_from, room_text
 from ordercast.daemon.host import GroupHost
@@ -28,8 +28,10 @@ from ordercast.daemon.logs import describe, fields
 from ordercast.daemon.loop_errors import LoopErrors
 from ordercast.daemon.status.advice import ADVICE_ON_CLIENTS, ADVICE_ON_REFUSALS, counted
 from ordercast.daemon.status.alarms import REPEAT_NS, KeptAlarm
+from ordercast.daemon.status.guard import guard_of
 from ordercast.daemon.status.http import StatusServer
 from ordercast.daemon.status.parts import Refusal, change_text
+from ordercast.daemon.status.places import own_port
 from ordercast.daemon.status.report import Meter, ObservedNode, refusals, status_of, view_change
 from ordercast.daemon.systemd import Notifier
 from ordercast.model.configuration import Configuration, ConfigurationKind
@@ -45,12 +47,14 @@ _log = logging.getLogger(__name__)
 async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
     """Returns after an orderly leave; UsageError when it cannot start, NodeFailed when it ended by itself."""
     door = Door(certificates_of(config), config.rights)
+    guard = guard_of(config)
     room = room_from(raise_limit(), config.clients.sessions_max)
     within = replace(config.clients, sessions_max=room.sessions_max)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(LoopErrors())
     if config.source is not None:
         loop.add_signal_handler(signal.SIGHUP, lambda: None)  # what is being read need not be read again
+    ready_folder(config.clients)
     async with AsyncExitStack() as stack:
         node = GroupHost(config, lambda view: reporter.on_view(view))
         if config.source is not None:
@@ -68,7 +72,7 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
         _log.info("%s", room_text(room), extra=fields(sessions_max=room.sessions_max, open_files=room.limit))
         status, port = config.status, config.status.port
         if port is not None:
-            served = StatusServer(node, status.address, own_port(node, port), status.hosts)
+            served = StatusServer(node, status.address, own_port(node.config, port), status.hosts, guard)
             server = await stack.enter_async_context(served)
             where = fields(status=f"{server.url}/status")
             _log.info("status at %s/status, metrics at %s/metrics", server.url, server.url, extra=where)
@@ -77,13 +81,6 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
         notifier.tell(STOPPING="1", STATUS="leaving")
         _log.info("%s: leaving in order", name)
     _log.info("left: the others were told")
-
-
-def own_port(node: ObservedNode, port: int) -> int:
-    """Nodes that share a machine without a file have one port each, in the order of their ids."""
-    assert node.config.node is not None
-    is_usual = port - node.config.network.port == STATUS_PORT - PORT
-    return port + node.config.node - 1 if node.config.is_local and is_usual else port
 
 
 async def _until_signal(node: GroupHost, notifier: Notifier, reporter: Reporter) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ordercast.model.effects import Deliver, Parcel, Placed
-from ordercast.trace.records import STAMP_SIZE, STAMPED
+from ordercast.trace.live_stamp import LIVE_STAMP_SIZE
+from ordercast.trace.records import STAMPED
 
 
 def without_stamps(deliver: Deliver) -> Deliver:
@@ -24,5 +25,5 @@ def _without_stamp(parcel: Parcel) -> Parcel:
     number, originator, senders, services, payloads, each, base = parcel
     if not senders[0] & STAMPED:
         return parcel
-    cut = [data[STAMP_SIZE:] for data in payloads]
+    cut = [data[LIVE_STAMP_SIZE:] for data in payloads]
     return number, originator, [sender & ~STAMPED for sender in senders], services, cut, each, base

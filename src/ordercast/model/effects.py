@@ -145,6 +145,7 @@ class AlarmKind(Enum):
     FAILED_TO_RECEIVE = "failed to receive"
     RECORDING_ENDED = "recording ended"
     SMALL_BUFFER = "small buffer"
+    NARROW_PATH = "narrow path"  # to another node, for the packets that this one makes
     TWIN_NAMES = "twin names"
     NETWORK_FAULTY = "network faulty"
     NETWORK_REPAIRED = "network repaired"

@@ -141,6 +141,9 @@ class SitesPromise(Enum):
     ATTEMPTS = "sites: a view is installed with what its members said for it, when all were ready"
     COMMITS = "sites: commits of companions are kept until the next view, and no longer"
     BEYOND = "sites: beyond the line messages are delivered only of those in the commits"
+    SILENCE = "sites: an update is sent when somebody waits for what it tells"
+    COPIES = "sites: a unit comes to a site once, unless routes have changed"
+    WINDOW = "sites: no more is under way than the window allows"
     ORPHANS = "sites: nobody comes along who is owed what nobody has"
 
 

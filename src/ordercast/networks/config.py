@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from math import ceil
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND
@@ -100,7 +101,7 @@ class NetworksConfig:
                 self.replication is Replication.ACTIVE or 10 * nodes * (hold + again) <= 9 * loss,
                 "token_hold_ns and token_retransmit_ns together must be at most nine tenths of token_loss_ns divided "
                 f"by the {nodes} nodes, since every node may hold the token and lose it once in one rotation where it "
-                "travels on few networks",
+                f"travels on few networks: raise token_loss_ns to {_milliseconds(10 * nodes * (hold + again) / 9)} ms",
             ),
             (self.catch_up > self.count, "catch_up must be more than the number of networks, or no fault is found"),
             (
@@ -108,3 +109,7 @@ class NetworksConfig:
                 f"message_lag_max must be at least visit_max = {visit}, which one network may bring before another",
             ),
         ]
+
+
+def _milliseconds(duration: float) -> int:
+    return ceil(duration / MILLISECOND)

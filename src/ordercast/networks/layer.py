@@ -16,22 +16,16 @@ from collections.abc import Sequence
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Broadcast, Effect, Endpoint, Install, Record, SendTo, Unicast
 from ordercast.model.ids import (
-    MAIN,
     NO_CONFIGURATION,
     NO_SEQ,
     NOBODY,
-    Attachment,
-    ConfigurationId,
     Incarnation,
     Instant,
     NodeId,
-    Seq,
     process_id_from,
 )
-from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
+from ordercast.model.inputs import Lane, Packet, Stored
 from ordercast.model.notes import Evidence, Release, TokenReleased
-from ordercast.model.promises import Promises
-from ordercast.model.roster import Roster
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.gate import Arrival, Gate
 from ordercast.networks.judgement import Judgement, NetworksStats
@@ -40,8 +34,8 @@ from ordercast.networks.monitors import ArrivalCounts
 from ordercast.networks.styles import style_of
 from ordercast.networks.watch import Watch, WatchedMember, suspicions
 from ordercast.order.engine import Engine
+from ordercast.order.passing import PassingLayer
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.traffic import Traffic
 from ordercast.wire.head import (
     CLUSTER,
     KIND_AT,
@@ -57,7 +51,7 @@ TELLING = (KIND_AT, TRANSMITTER_AT, TRANSMITTER_AT + 1, TRANSMITTER_AT + 7)
 VISITS_MAX = 20  # that a packet may be missing while networks are marked; a fifth of what expels a member
 
 
-class Networks:
+class Networks(PassingLayer):
     """One process with several networks."""
 
     def __init__(
@@ -70,8 +64,7 @@ class Networks:
         verbose: bool = False,
         cluster: bytes | None = None,  # the id in the engine's packets, if it is not that of a cluster with one domain
     ) -> None:
-        self._engine = engine
-        self._traffic = engine.traffic
+        super().__init__(engine)
         self._node = node
         self._config = config
         self._verbose = verbose
@@ -88,38 +81,12 @@ class Networks:
 
     # What a driver asks
 
-    @property
-    def promises(self) -> Promises:
-        return self._engine.promises
-
-    @property
-    def traffic(self) -> Traffic:
-        return self._traffic
-
     def next_deadline(self) -> Instant | None:
         deadlines = (self._engine.next_deadline(), self._gate.deadline, self._judgement.probe_at)
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
-    def room(self) -> int:
-        return self._engine.room()
-
-    def want_room(self, size: int) -> None:
-        self._engine.want_room(size)
-
-    def is_idle(self) -> bool:
-        return self._engine.is_idle()
-
-    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
-        return self._engine.first_lane(attachment)
-
-    def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
-        return self._engine.holds(ring, seq)
-
-    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
-        return self._engine.deniable(configuration)
-
     def check_invariants(self, *, thorough: bool = True) -> None:
-        self._engine.check_invariants(thorough=thorough)
+        super().check_invariants(thorough=thorough)
         assert self.marks.good, "one network is always good"
         assert (self._gate.packet is None) == (self._gate.deadline is None), "a token that waits has a timer"
 
@@ -128,24 +95,6 @@ class Networks:
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         self._me = process_id_from(self._node, incarnation)
         return self.outward(self._engine.start(stored, incarnation, now), now)
-
-    def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
-        return self.outward(self._engine.submit(submissions, now), now)
-
-    def persisted(self, key: str, now: Instant) -> list[Effect]:
-        return self.outward(self._engine.persisted(key, now), now)
-
-    def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        return self.outward(self._engine.interest(changes, now), now)
-
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
-        return self.outward(self._engine.enlist(roster, now, attachment), now)
-
-    def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        return self.outward(self._engine.behind(is_behind, now), now)
-
-    def leave(self, now: Instant) -> list[Effect]:
-        return self.outward(self._engine.leave(now), now)
 
     def wake(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []

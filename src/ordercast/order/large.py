@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ordercast.model.effects import Parcel
 from ordercast.model.ids import ProcessId
-from ordercast.wire.header import Part
+from ordercast.wire import kernel
 
 
 @dataclass(slots=True)
@@ -38,25 +38,18 @@ class LargeMessages:
         """Add to `parcels` the messages of packets in a row that are completed by them."""
         seq, originator, senders, services, payloads, *_ = parcel
         key = originator, senders[0]
-        kinds, start = bytes(parts), 0
-        while start < len(kinds):
-            end = _end_of(kinds, start)
-            some = payloads[start:end]
-            if kinds[start] == Part.FIRST:
-                self.size -= sum(map(len, self.parts.get(key, ())))
-                self.parts[key] = []
-            if key in self.parts:  # or else its beginning lay beyond a gap that everybody skipped alike
-                self.size += sum(map(len, some))
-                self.parts[key] += some
-                if kinds[end - 1] == Part.LAST:
-                    whole = b"".join(self.parts.pop(key))
-                    self.size -= len(whole)
-                    parcels.append((seq + end - 1, originator, senders[:1], services[:1], (whole,), 1, 0))
-            start = end
-
-
-def _end_of(kinds: bytes, start: int) -> int:
-    """Return where the parts of one message end: behind its last one, or before the first of another message."""
-    last, first = kinds.find(Part.LAST, start), kinds.find(Part.FIRST, start + 1)
-    ends = [place for place in (last + 1, first) if place > 0]
-    return min(ends, default=len(kinds))
+        before = self.parts.get(key)
+        held = 0 if before is None else len(before)
+        ends, whole, begun = kernel.gather(bytes(parts), payloads, before)
+        if begun is not None and begun is before:  # it goes on
+            self.size += sum(map(len, begun[held:]))
+        else:
+            self.size -= 0 if before is None else sum(map(len, before[:held]))
+            self.parts.pop(key, None)
+            if begun is not None:
+                self.parts[key] = begun
+                self.size += sum(map(len, begun))
+        parcels += [
+            (seq + end - 1, originator, senders[:1], services[:1], (message,), 1, 0)
+            for end, message in zip(ends, whole, strict=True)
+        ]

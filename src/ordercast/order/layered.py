@@ -52,7 +52,7 @@ class Beneath(Protocol):
 class InnerRing:
     """A `RingNode`, or `Networks` with one above them."""
 
-    __slots__ = ("_engine", "_prefix", "_ring", "attachment")
+    __slots__ = ("_beneath", "_engine", "_prefix", "_ring", "attachment")
 
     def __init__(self, engine: Engine, attachment: Attachment, name: str, ring: RingNode | None = None) -> None:
         """`ring` is the one above the networks, if its clock is to be raised."""
@@ -61,6 +61,7 @@ class InnerRing:
         self.attachment = attachment
         self._engine = engine
         self._ring = engine if isinstance(engine, RingNode) else ring
+        self._beneath = engine if isinstance(engine, Beneath) else None
         self._prefix = name + SEPARATOR
 
     # What the enclosing engine asks
@@ -149,7 +150,7 @@ class InnerRing:
 
     def _past_networks(self, effects: list[Effect], now: Instant) -> list[Effect]:
         """What the ring was told past the networks, which have no word for it, still goes out on them."""
-        return self._outward(self._engine.outward(effects, now) if isinstance(self._engine, Beneath) else effects)
+        return self._outward(effects if self._beneath is None else self._beneath.outward(effects, now))
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         return self._outward(self._engine.enlist(roster, now))

@@ -5,7 +5,7 @@
             accounts.ready()
             accounts.set("alice", b"100")
 
-The replica itself runs on the client's event loop, and applies what comes whatever the program does.
+The replica itself runs on an event loop, to which the client moves, and applies what comes whatever the program does.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import (
@@ -25,23 +25,18 @@ from ordercast.model.effects import (
     Unicast,
 )
 from ordercast.model.ids import (
-    MAIN,
     NOBODY,
     Attachment,
-    ConfigurationId,
     Incarnation,
     Instant,
     NodeId,
     ProcessId,
-    Seq,
     node_of,
     process_id_from,
 )
-from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
-from ordercast.model.promises import Promises
-from ordercast.model.roster import Roster
+from ordercast.model.inputs import Lane, Packet, Stored
 from ordercast.order.engine import Engine
-from ordercast.order.traffic import Traffic
+from ordercast.order.passing import PassingLayer
 from ordercast.sealing.cipher import Cipher
 from ordercast.sealing.config import SealingConfig
 from ordercast.sealing.keys import KeyRing
@@ -50,7 +45,7 @@ from ordercast.sealing.opener import Clusters, Opener, SealRefusal
 from ordercast.sealing.own import OwnLife
 from ordercast.sealing.packet import NAMED_MAX, Presence, encode_presence
 from ordercast.sealing.rotation import awaited
-from ordercast.sealing.words import change_text, refusal_text
+from ordercast.sealing.words import change_text, deaf_text, refusal_text
 from ordercast.wire.head import CLEAR
 
 TOLD = (SealRefusal.CLEAR, SealRefusal.KEY, SealRefusal.FORGED, SealRefusal.NETWORK)  # what people are told of
@@ -67,7 +62,7 @@ class SealingStats:
     lost: int = 0  # lives that were present, and are not any more
 
 
-class Sealing:
+class Sealing(PassingLayer):
     """One process with keys."""
 
     def __init__(
@@ -81,7 +76,7 @@ class Sealing:
         broadcasts: Mapping[Attachment, int],  # how many networks each attachment has on which all hear all
         config: SealingConfig | None = None,
     ) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self.cipher_name = cipher.name
         self._node = node
         self._config = config or SealingConfig()
@@ -103,43 +98,15 @@ class Sealing:
         ] = {}  # where no broadcast leads: when a presence last went there
         self._answers: dict[Attachment, list[ProcessId]] = {}  # likewise: who waits for one
         self._warned: dict[SealRefusal, tuple[Instant, int]] = {}
+        self._deaf_at: Instant | None = None  # when it was told who does not hear this process
         self._must_renew = self._is_over = False
         self._now = Instant(0)
 
     # What a driver asks
 
-    @property
-    def promises(self) -> Promises:
-        return self._engine.promises
-
-    @property
-    def traffic(self) -> Traffic:
-        return self._engine.traffic
-
     def next_deadline(self) -> Instant | None:
         deadline = self._engine.next_deadline()
         return self._presence_at if deadline is None else min(deadline, self._presence_at)
-
-    def room(self) -> int:
-        return self._engine.room()
-
-    def want_room(self, size: int) -> None:
-        self._engine.want_room(size)
-
-    def is_idle(self) -> bool:
-        return self._engine.is_idle()
-
-    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
-        return self._engine.first_lane(attachment)
-
-    def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
-        return self._engine.holds(ring, seq)
-
-    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
-        return self._engine.deniable(configuration)
-
-    def check_invariants(self, *, thorough: bool = True) -> None:
-        self._engine.check_invariants(thorough=thorough)
 
     @property
     def broadcast_attachments(self) -> tuple[Attachment, ...]:
@@ -157,32 +124,14 @@ class Sealing:
         self.opener.mine = self.own.id
         effects: list[Effect] = []
         self._speak(now, effects)
-        return effects + self._outward(self._engine.start(stored, incarnation, now), now)
-
-    def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
-        return self._outward(self._engine.submit(submissions, now), now)
-
-    def persisted(self, key: str, now: Instant) -> list[Effect]:
-        return self._outward(self._engine.persisted(key, now), now)
-
-    def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        return self._outward(self._engine.interest(changes, now), now)
-
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
-        return self._outward(self._engine.enlist(roster, now, attachment), now)
-
-    def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        return self._outward(self._engine.behind(is_behind, now), now)
-
-    def leave(self, now: Instant) -> list[Effect]:
-        return self._outward(self._engine.leave(now), now)
+        return effects + self.outward(self._engine.start(stored, incarnation, now), now)
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         self._now = now
         effects: list[Effect] = []
         up = self.opener.opened_reads(packets, now)
         if up:
-            effects = self._outward(self._engine.receive(up, now), now)
+            effects = self.outward(self._engine.receive(up, now), now)
         if self._must_renew:
             self._renew(now, effects)
         if self._answers:
@@ -198,7 +147,7 @@ class Sealing:
             self._speak(now, effects)
         due = self._engine.next_deadline()
         if due is not None and due <= now:
-            effects += self._outward(self._engine.wake(now), now)
+            effects += self.outward(self._engine.wake(now), now)
         return effects
 
     def rekey(self, keys: KeyRing, now: Instant) -> list[Effect]:
@@ -220,7 +169,7 @@ class Sealing:
 
     # What goes out
 
-    def _outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
+    def outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
         outward: list[Effect] = []
         is_sealing = self.keys.used != CLEAR
         for effect in effects:
@@ -230,7 +179,8 @@ class Sealing:
                 case SendTo() if is_sealing:
                     burst = effect.packet, len(effect.packet)
                     packet, _ = self._seal(effect, burst, Lane.TOKEN, effect.process)
-                    outward.append(replace(effect, packet=packet))
+                    vital = effect.is_vital
+                    outward.append(SendTo(effect.process, packet, effect.attachment, effect.networks, vital))
                 case Unicast():
                     self._greet(effect, now, outward)
                     bursts = self._sealed(effect, Lane.LINK) if is_sealing else effect.bursts
@@ -260,10 +210,11 @@ class Sealing:
 
     # Presences
 
-    def _presences(self, attachment: Attachment, networks: tuple[int, ...], lane: Lane) -> list[tuple[bytes, int]]:
+    def _presences(
+        self, attachment: Attachment, networks: tuple[int, ...], lane: Lane, now: Instant
+    ) -> list[tuple[bytes, int]]:
         """Return one under each key that is spoken."""
-        recent = sorted(self.lives, key=lambda life: (-life.heard_at, life.id))[:NAMED_MAX]
-        said = Presence(self.me, self.keys.used, self.keys.accepted, tuple(life.id for life in recent))
+        said = Presence(self.me, self.keys.used, self.keys.accepted, self.lives.named(now)[:NAMED_MAX])
         body, cluster, secrets = encode_presence(said), self._clusters(attachment, lane), self.keys.secrets
         packets = [
             self.own.presence((number, secrets[number]), cluster, body, networks, lane) for number in self.keys.spoken
@@ -273,7 +224,7 @@ class Sealing:
 
     def _speak(self, now: Instant, effects: list[Effect]) -> None:
         for attachment, networks in self._broadcasts.items():
-            effects.append(Broadcast(self._presences(attachment, networks, Lane.DATA), attachment, networks))
+            effects.append(Broadcast(self._presences(attachment, networks, Lane.DATA, now), attachment, networks))
         self._spoke_at = now
         recent = now - 3 * self._config.presence_ns
         is_eager = any(life.heard_at > recent and not life.names_me for life in self.lives)
@@ -293,7 +244,7 @@ class Sealing:
         last = self._greeted.get(effect.target)
         if last is None or now - last >= self._config.eager_ns:
             self._greeted[effect.target] = now
-            bursts = self._presences(effect.attachment, effect.networks, Lane.LINK)
+            bursts = self._presences(effect.attachment, effect.networks, Lane.LINK, now)
             outward.append(Unicast(effect.target, bursts, effect.attachment, effect.networks))
 
     def _answer(self, now: Instant, effects: list[Effect]) -> None:
@@ -303,13 +254,14 @@ class Sealing:
                 last = self._greeted.get(process)
                 if last is None or now - last >= self._config.answer_ns:
                     self._greeted[process] = now
-                    effects.append(Unicast(process, self._presences(attachment, (0,), Lane.LINK), attachment))
+                    effects.append(Unicast(process, self._presences(attachment, (0,), Lane.LINK, now), attachment))
 
     def _hear(self, life: HeardLife, presence: Presence, counter: int, packet: Packet) -> None:
         """Somebody's presence was opened."""
         if life.id == self.own.id:
             self._must_renew |= life.salt != self.own.salt
             return
+        self._must_renew |= presence.heard.count(self.own.id) > 1  # somebody hears another with my number
         now, was_present = self._now, life.is_present
         is_new = self.lives.hear(life, presence, counter, self.own.id, now)
         if is_new or not life.names_me or not was_present:
@@ -365,6 +317,10 @@ class Sealing:
 
     def _warn(self, now: Instant, effects: list[Effect]) -> None:
         """Say what was refused, at most once a minute for each reason."""
+        deaf = sorted({node_of(life.process) for life in self.lives.deaf(now, self._config.deaf_ns)})
+        if deaf and (self._deaf_at is None or now - self._deaf_at >= self._config.warn_ns):
+            self._deaf_at = now
+            effects.append(Alarm(AlarmKind.PACKETS_REFUSED, deaf_text(deaf)))
         for why in TOLD:
             count = self.opener.refused[why]
             said_at, said = self._warned.get(why, (Instant(-self._config.warn_ns), 0))

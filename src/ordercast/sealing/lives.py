@@ -2,6 +2,9 @@
 
 A life is present once one of its own presences names mine: nobody can have recorded that before I was born. What was
 present and is forgotten leaves its highest counter behind, so that nothing recorded of it ever counts again.
+
+Two lives that do not hear each other, on different segments, may have one number. Whoever hears both opens the packets
+of one alone, and names the number twice in its presences: then both draw another.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ class HeardLife:
         "_floor",
         "_keys",
         "accepted",
+        "began_at",
         "heard_at",
         "is_present",
         "names_me",
@@ -48,6 +52,7 @@ class HeardLife:
         self.is_present = False
         self.names_me = False  # its last presence did
         self.heard_at = Instant(0)
+        self.began_at = Instant(0)  # when it was first heard
         self.accepted: tuple[int, ...] = ()
         self.used = 0
 
@@ -69,6 +74,10 @@ class HeardLife:
         if found is None:
             found = self.windows[place] = Window(self._floor)
         return found
+
+    def proved(self, number: int, cluster: bytes, generation: int) -> Tag | None:
+        """Return what has opened a packet of it already."""
+        return self._keys.get((number, cluster, generation))
 
     def key(self, number: int, secret: bytes, cluster: bytes, generation: int) -> Tag:
         """Return what opens its packets, made once for each generation that was proved."""
@@ -101,6 +110,7 @@ class Lives:
         self._forget_ns = forget_ns
         self._lives: dict[bytes, HeardLife] = {}
         self._gone: dict[bytes, int] = {}  # highest counters, by salt
+        self._doubled: dict[bytes, Instant] = {}  # numbers under which two were heard, and when last
 
     def get(self, life: bytes) -> HeardLife | None:
         return self._lives.get(life)
@@ -116,13 +126,30 @@ class Lives:
         """More is gone than can be remembered: a new life of one's own makes all of it worthless."""
         return len(self._gone) >= GONE_MAX
 
-    def candidate(self, salt: bytes) -> HeardLife | None:
-        """Return the life that a presence may be of, perhaps a new one that is not yet kept; None as long as another is
-        known with its number."""
+    def candidate(self, salt: bytes) -> HeardLife:
+        """Return the life that a presence may be of, perhaps a new one that is not yet kept."""
         known = self._lives.get(salt[:LIFE_SIZE])
-        if known is not None:
-            return known if known.salt == salt else None
+        if known is not None and known.salt == salt:
+            return known
         return HeardLife(self._cipher, salt, self._gone.get(salt, 0))
+
+    def doubles(self, life: HeardLife, now: Instant) -> bool:
+        """Tell whether another is known with the number of a life, whose presence was opened now."""
+        is_double = life.id in self._lives and self._lives[life.id] is not life
+        if is_double:
+            self._doubled[life.id] = now
+        return is_double
+
+    def named(self, now: Instant) -> tuple[bytes, ...]:
+        """Return the numbers that a presence names: those of two lives first, and twice; then the others, those heard
+        last first."""
+        self._doubled = {life: at for life, at in self._doubled.items() if now - at <= self._forget_ns}
+        recent = sorted(self._lives.values(), key=lambda life: (-life.heard_at, life.id))
+        return (
+            *sorted(self._doubled),
+            *sorted(self._doubled),
+            *(one.id for one in recent if one.id not in self._doubled),
+        )
 
     def hear(self, life: HeardLife, presence: Presence, counter: int, mine: bytes, now: Instant) -> bool:
         """Note what was said under its seal. True for a life that was not known."""
@@ -136,6 +163,7 @@ class Lives:
             self._make_room()
             self._gone.pop(life.salt, None)
             self._lives[life.id] = life
+            life.began_at = now
         return is_new
 
     def _make_room(self) -> None:
@@ -159,6 +187,7 @@ class Lives:
     def clear(self) -> None:
         """Forget everybody: what they said named a life of mine that has ended."""
         self._lives.clear()
+        self._doubled.clear()
         self._gone.clear()
 
     def newest(self) -> dict[int, HeardLife]:
@@ -169,6 +198,14 @@ class Lives:
             if life.is_present and (node not in found or found[node].heard_at <= life.heard_at):
                 found[node] = life
         return found
+
+    def deaf(self, now: Instant, patience_ns: int) -> list[HeardLife]:
+        """Return those that were heard for so long, are still heard, and have never named my life."""
+        return [
+            life
+            for life in self._lives.values()
+            if not life.is_present and now - life.began_at >= patience_ns > now - life.heard_at
+        ]
 
     def of(self, process: ProcessId) -> HeardLife | None:
         return next((life for life in self._lives.values() if life.is_present and life.process == process), None)

@@ -125,7 +125,7 @@ class Opener:
         elif not is_sent_on(data[NETWORKS_AT], packet.network):
             self._refuse(SealRefusal.NETWORK)
         elif upper & PRESENCE_BIT:
-            self._presence(packet, data, secret, (upper ^ PRESENCE_BIT) << 32 | lower)
+            self._presence(packet, data, secret, (upper ^ PRESENCE_BIT) << 32 | lower, now)
         else:
             self._sealed(packet, data, secret, upper << 32 | lower, up, now)
 
@@ -137,23 +137,29 @@ class Opener:
         if not window.is_new(counter):
             self._refuse(SealRefusal.OLD)
             return
-        copy = self._copies.get((data[NONCE], packet.lane, packet.attachment))
+        nonce, networks = data[NONCE], data[NETWORKS_AT]
+        is_shared = bool(networks & networks - 1)  # sent on several networks, so that copies may come
+        copy = self._copies.get((nonce, packet.lane, packet.attachment)) if is_shared else None
         if copy is not None and is_copy(copy[0], data):
             self.copies += 1
             clear, size = copy[1], copy[2]
         else:
+            number, generation = data[KEY_AT], counter >> self._bits
             cluster = self._clusters(packet.attachment, packet.lane)
-            tag = life.key(data[KEY_AT], secret, cluster, counter >> self._bits)
+            proved = life.proved(number, cluster, generation)
+            tag = proved or life.key(number, secret, cluster, generation)
             try:
-                body = tag.decrypt(data[NONCE], data[SEALED_AT:], self._authenticated(packet, data))
+                body = tag.decrypt(nonce, data[SEALED_AT:], self._authenticated(packet, data))
             except self._forged:
                 self._refuse(SealRefusal.FORGED)
                 return
-            life.prove(data[KEY_AT], cluster, counter >> self._bits, tag)
+            if proved is None:
+                life.prove(number, cluster, generation, tag)
             size = HEAD_SIZE + len(body)
             clear = HEAD.pack(OPENING, size, cluster, life.process) + body
             self.opened += 1
-            self._keep(packet, data, clear, size)
+            if is_shared:
+                self._keep(packet, data, clear, size)
         window.take(counter)
         life.heard_at = now
         up.append(Packet(clear, size, packet.lane, packet.attachment, packet.network))
@@ -170,15 +176,12 @@ class Opener:
             self._refuse(SealRefusal.LIFE if life is None else SealRefusal.ABSENT)
         return None
 
-    def _presence(self, packet: Packet, data: bytes, secret: bytes, counter: int) -> None:
+    def _presence(self, packet: Packet, data: bytes, secret: bytes, counter: int, now: Instant) -> None:
         salt = data[SEALED_AT : SEALED_AT + SALT_SIZE]
         if len(data) < PRESENCE_MIN or not salt.startswith(data[LIFE]):
             self._refuse(SealRefusal.STRANGE)
             return
         life = self._lives.candidate(salt)
-        if life is None:
-            self._refuse(SealRefusal.LIFE)
-            return
         window = life.window(_place(packet))
         if not window.is_new(counter):
             self._refuse(SealRefusal.OLD)
@@ -190,6 +193,9 @@ class Opener:
             presence = decode_presence(tag.decrypt(data[NONCE], data[SEALED_AT + SALT_SIZE :], clear))
         except (self._forged, WireError):
             self._refuse(SealRefusal.FORGED)
+            return
+        if self._lives.doubles(life, now):
+            self._refuse(SealRefusal.LIFE)
             return
         life.prove(data[KEY_AT], cluster, counter >> self._bits, tag)
         window.take(counter)

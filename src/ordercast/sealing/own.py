@@ -31,6 +31,7 @@ from ordercast.wire.head import HEAD_SIZE
 
 GENERATION_BITS: Final = 24  # a new key for so many packets: 2 to the power of it
 KEYS_KEPT: Final = 64
+_BYTES: Final = [bytes((number,)) for number in range(256)]
 
 
 class SealingEnded(Error):
@@ -76,8 +77,10 @@ class OwnLife:
     ) -> Burst:
         """Return packets of an engine as they go out. `key`: number and secret."""
         data, size = burst
-        full, rest = divmod(len(data), size)
         bits = bits_of(networks)
+        if len(data) <= size:
+            return self._seal_one(key, cluster, data, bits, lane, target)
+        full, rest = divmod(len(data), size)
         pieces: list[bytes] = []
         at = 0
         while full:
@@ -111,6 +114,16 @@ class OwnLife:
         tag = self._key(key, cluster, first)
         sealed = map(tag.encrypt, nonces, bodies, repeat(clear))
         return chain.from_iterable(zip(repeat(opening), nonces, repeat(bytes((bits,))), sealed, strict=False))
+
+    def _seal_one(
+        self, key: tuple[int, bytes], cluster: bytes, data: bytes, bits: int, lane: Lane, target: ProcessId
+    ) -> Burst:
+        """A packet that is alone, as tokens are: less is done around the cipher."""
+        length, counter, opening = len(data) + GROWTH, self._take(1), opening_of(key[0])
+        nonce = NONCE_LAYOUT.pack(length, self._number, counter >> 32, counter & 0xFFFFFFFF)
+        clear = authenticated(opening, bits, lane, target)
+        sealed = self._key(key, cluster, counter).encrypt(nonce, data[HEAD_SIZE:], clear)
+        return b"".join((opening, nonce, _BYTES[bits], sealed)), length
 
     def presence(
         self, key: tuple[int, bytes], cluster: bytes, body: bytes, networks: tuple[int, ...], lane: Lane

@@ -16,6 +16,7 @@ networks, the lane, and on the token lane the process that it is for; salt and c
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ordercast.model.errors import WireError
@@ -45,15 +46,18 @@ _AUTHENTICATED = struct.Struct(">4sBBQ")
 _PRESENCE = struct.Struct(">QBBH")  # process, key used, keys accepted, lives heard
 
 
+@lru_cache(maxsize=1024)
 def authenticated(opening: bytes, networks: int, lane: Lane, target: ProcessId = NOBODY) -> bytes:
     """Return what is in the clear, or in nobody's bytes, and must not be changed."""
     return _AUTHENTICATED.pack(opening, networks, lane, target)
 
 
+@lru_cache(maxsize=256)
 def opening_of(key: int) -> bytes:
     return BEGINNING + bytes((key,))
 
 
+@lru_cache(maxsize=256)
 def bits_of(networks: tuple[int, ...]) -> int:
     """Return the networks of a packet as they are written."""
     return sum(1 << number for number in set(networks))

@@ -24,6 +24,10 @@ class Window:
 
     def take(self, first: int, count: int = 1) -> None:
         """So many with numbers in a row were opened."""
+        if count == 1 and first == self.highest + 1:  # mostly
+            self._seen = (self._seen << 1 | 1) & _ALL
+            self.highest = first
+            return
         last = first + count - 1
         ahead = last - self.highest
         if ahead > 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ordercast.sealing.keys import KeyRing, listed
 from ordercast.sealing.opener import SealRefusal
 from ordercast.wire.head import CLEAR
@@ -14,6 +16,14 @@ def change_text(before: int, after: int) -> str:
         )
     was = "packets were clear" if before == CLEAR else f"key {before} is not used here now"
     return f"packets are sealed with key {after}: everybody accepts it, and {was}"
+
+
+def deaf_text(nodes: Sequence[int]) -> str:
+    which = ", ".join(map(str, nodes))
+    return (
+        f"node {which} has this cluster's key, and does not hear this node, so that its packets do not count: add it "
+        "to the node list here, or mend the way to it"
+    )
 
 
 def refusal_text(why: SealRefusal, count: int, unknown_key: int, keys: KeyRing) -> str:

@@ -4,6 +4,9 @@ unix:///run/ordercast/n1.sock    a unix socket
 tcp://10.0.0.1:4700              a host and a port
 n1                               the daemon n1 of this machine
 * (or nothing)                   any daemon of this machine
+
+Daemons of this user have their sockets in the usual folder, the daemon of the system has its own in `SYSTEM_FOLDER`.
+Clients look into both, in this order, unless $ORDERCAST_FOLDER names the one to look into.
 """
 
 from __future__ import annotations
@@ -19,6 +22,9 @@ from ordercast.model.errors import UsageError
 SUFFIX = ".sock"
 ANY = "*"
 PATH_SIZE_MAX = 107  # of a unix socket's path: the kernel's limit
+SYSTEM_FOLDER = Path("/run/ordercast")  # of the daemon that the system runs, for all users
+CHOSEN = "ORDERCAST_FOLDER"
+GRANTED = "RUNTIME_DIRECTORY"  # folders that systemd has made for a service, with a colon between them
 
 
 class UnixAddress(NamedTuple):
@@ -42,17 +48,34 @@ Address = UnixAddress | TcpAddress
 
 def usual_folder() -> Path:
     """Where the daemons of this user have their sockets: what $ORDERCAST_FOLDER says, or the system's place for it."""
-    chosen = os.environ.get("ORDERCAST_FOLDER")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
+    if (chosen := _chosen_folder()) is not None:
+        return chosen
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if os.geteuid() == 0:
-        return Path("/run/ordercast")
+        return SYSTEM_FOLDER
     return Path(runtime) / "ordercast" if runtime else Path(f"/tmp/ordercast-{os.geteuid()}")
 
 
+def serving_folder() -> Path:
+    """Where a daemon puts its socket unless its file says otherwise: what systemd has made for it, or the usual one."""
+    granted = os.environ.get(GRANTED, "").partition(":")[0]
+    return Path(granted) if granted and _chosen_folder() is None else usual_folder()
+
+
+def _chosen_folder() -> Path | None:
+    chosen = os.environ.get(CHOSEN)
+    return Path(chosen).expanduser().absolute() if chosen else None
+
+
+def _folders() -> list[Path]:
+    """Where a client looks, in order."""
+    usual = usual_folder()
+    return [usual] if usual == SYSTEM_FOLDER or _chosen_folder() is not None else [usual, SYSTEM_FOLDER]
+
+
 def socket_path(name: str, folder: Path | None = None) -> Path:
-    path = (folder or usual_folder()) / f"{checked_daemon(name)}{SUFFIX}"
+    """Where a daemon of this name has its socket; without a folder: in the one where it would put it."""
+    path = (folder or serving_folder()) / f"{checked_daemon(name)}{SUFFIX}"
     if len(os.fsencode(path)) > PATH_SIZE_MAX:
         raise UsageError(f"the path {path} is too long for a unix socket: choose a shorter folder")
     return path
@@ -66,11 +89,18 @@ def addresses_from(text: str | None) -> list[Address]:
         return [UnixAddress(Path(text.removeprefix("unix:").removeprefix("//")).expanduser())]
     if text.startswith("tcp:"):
         return [_tcp(text)]
+    if "://" in text:
+        scheme, _, rest = text.partition("://")
+        raise UsageError(
+            f"{text!r} is no address of a daemon, as {scheme}: is not spoken: write tcp://{rest or 'HOST:PORT'}, or "
+            "unix:///PATH"
+        )
     if "/" in text:
         return [UnixAddress(Path(text).expanduser())]
     if ":" in text:
         raise UsageError(f"{text!r} is no address: write tcp://{text}, or unix:///PATH")
-    return [UnixAddress(socket_path(text))]
+    paths = [socket_path(text, folder) for folder in _folders()]
+    return [UnixAddress(path) for path in paths[:1] + [path for path in paths[1:] if _serves(path)]]
 
 
 def _tcp(text: str) -> TcpAddress:
@@ -81,26 +111,31 @@ def _tcp(text: str) -> TcpAddress:
 
 
 def _sockets_here() -> list[UnixAddress]:
-    folder = usual_folder()
-    if not is_trusted(folder):
-        return []
-    found = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and _is_socket(path))
-    return [UnixAddress(path) for path in found]
+    folders = [folder for folder in _folders() if is_trusted(folder)]
+    found = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix == SUFFIX]
+    return [UnixAddress(path) for path in found if _serves(path)]
 
 
 def is_trusted(folder: Path) -> bool:
     """Whether nobody but this user and root can have put anything there: in /tmp anybody may make a folder of any name,
-    and a daemon that he runs there would hear and say everything in the name of others."""
+    and a daemon that he runs there would hear and say everything in the name of others. In the system's folder it is
+    the user to whom root has given it."""
     try:
         found = folder.lstat()
+        owners = (os.geteuid(), 0)
+        is_granted = folder == SYSTEM_FOLDER and is_trusted(folder.parent)
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
+    return stat.S_ISDIR(found.st_mode) and (is_granted or found.st_uid in owners) and not found.st_mode & 0o022
 
 
-def _is_socket(path: Path) -> bool:
+def _serves(path: Path) -> bool:
+    """Whether it is a socket, of this user, of root, or of whoever has the system's folder from root."""
     try:
-        found = path.lstat()
+        found, folder = path.lstat(), path.parent.lstat()
     except OSError:
         return False
-    return stat.S_ISSOCK(found.st_mode) and found.st_uid in (os.geteuid(), 0)
+    owners = [os.geteuid(), 0]
+    if path.parent == SYSTEM_FOLDER and is_trusted(path.parent):
+        owners.append(folder.st_uid)
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid in owners

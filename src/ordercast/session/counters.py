@@ -21,6 +21,16 @@ class ClientRefusal(Enum):
 
 
 @dataclass(slots=True)
+class CallbackCounters:
+    """What is known of a function that an application has given as `on_message`."""
+
+    calls: int = 0
+    slow: int = 0  # calls that took more than a millisecond
+    longest_ns: int = 0
+    raised: int = 0  # calls that ended with an exception
+
+
+@dataclass(slots=True)
 class ClientCounters:
     connected: int = 0  # sessions so far
     refusals: Counter[ClientRefusal] = field(default_factory=Counter)

@@ -15,6 +15,7 @@ from ordercast.session.reader import ROOM
 from ordercast.session.tls import RECORD_KIND, TlsHalf, TlsRefused
 
 IDENTITY = "ordercast_certificate"  # the extra information that a transport has: what the other side is called
+RefusalWords = Callable[[ssl.SSLError], TlsRefused]  # finds the words for what went wrong
 
 
 class SecuredSession(Protocol):
@@ -37,7 +38,7 @@ class TlsChannel(asyncio.BufferedProtocol, asyncio.Transport):
         self,
         session: SecuredSession,
         half: TlsHalf,
-        words: Callable[[ssl.SSLError], TlsRefused],
+        words: RefusalWords,
         answer_in_clear: bytes | None = None,
         room: memoryview | None = None,
     ) -> None:

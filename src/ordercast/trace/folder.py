@@ -25,7 +25,7 @@ from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.cluster import CLUSTER_FILE, ClusterEvent, ClusterEventKind, read_cluster_events
 from ordercast.trace.evidence_folder import history_in
 from ordercast.trace.live_file import FileName, file_name_from
-from ordercast.trace.live_life import LiveLife, events_of, survey_of
+from ordercast.trace.live_life import LiveLife, events_of, evidence_of, survey_of
 from ordercast.trace.merge import Stream, merged
 from ordercast.trace.parquet import RunInfo, read_info, run_path, runs_in, write_run
 from ordercast.trace.records import Crashed, Ended, Event, Gap, Healed, Saturated, Unrecorded
@@ -66,6 +66,11 @@ class LiveRun:
     ends: dict[ProcessId, list[Event]]  # what comes after the events of each life
     strangers: list[Event]  # members of views that have no trace
     cluster: list[Event]
+    until: int = _FOREVER  # when the run ended, as `cluster.jsonl` says
+
+    def evidence(self, count: Callable[[int], None]) -> Iterator[Event]:
+        """What is judged: the events without notes, of which `count` is told how many there are."""
+        return self.events(lambda life: evidence_of(life, self.until, count))
 
     def events(self, read: Callable[[LiveLife], Iterable[Event]] = events_of) -> Iterator[Event]:
         """`read` gives what is to be put together of each process."""
@@ -149,7 +154,7 @@ def assembled(folder: Path, surveyed: Iterable[LiveLife]) -> LiveRun:
     said = _Said(folder, read_cluster_events(folder), lives)
     ends = {life.process: _end_of(life, said) for life in lives}
     info = RunInfo(0, None, {"live": [process_text(life.process) for life in lives]})
-    return LiveRun(folder, info, lives, ends, _strangers(lives, folder), said.events())
+    return LiveRun(folder, info, lives, ends, _strangers(lives, folder), said.events(), said.ended_at)
 
 
 def _strangers(lives: list[LiveLife], folder: Path) -> list[Event]:

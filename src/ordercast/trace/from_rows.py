@@ -38,12 +38,13 @@ from ordercast.trace.records import (
 )
 
 
-def events_from(rows: Rows, first: int = 0) -> list[Event]:
-    """The events in order, from the one numbered `first`. The messages must come sorted by (n, idx)."""
+def events_from(rows: Rows, first: int | None = 0) -> list[Event]:
+    """The events in order, from the one numbered `first`; None: some were left out. The messages must come sorted by
+    (n, idx)."""
     numbered = [(cells["n"], control_event_from(cells)) for cells in rows.control]
     numbered.extend(_batches_from(rows.messages))
     numbered.sort(key=lambda pair: pair[0])
-    if any(number != n for n, (number, _) in enumerate(numbered, first)):
+    if first is not None and any(number != n for n, (number, _) in enumerate(numbered, first)):
         raise ValueError("events are missing or numbered twice")
     return [event for _, event in numbered]
 

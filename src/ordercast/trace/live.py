@@ -13,14 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ordercast.model.effects import Deliver
-from ordercast.model.ids import Instant, ProcessId
-from ordercast.model.notes import Marked, Visited
+from ordercast.model.ids import SECOND, Instant, ProcessId
+from ordercast.model.notes import Marked, Occurred, Visited
 from ordercast.trace.journal import Row
 from ordercast.trace.live_columns import Gathered, Item
 from ordercast.trace.live_file import CONTROL, FULL, LiveInfo
 from ordercast.trace.live_writer import EVENT_SIZE, Files, LiveStream
 from ordercast.trace.records import DeliveredBatch, Event, Noted, Started, Submitted, digest_of
 
+QUIET_NS = 5 * SECOND
 MESSAGE_SIZE = 100  # bytes that a message is taken to hold beside its payload
 
 # One message that the engine is given: (sender, counter, service, stamped payload).
@@ -36,6 +37,8 @@ class LiveTrace(LiveStream[Item]):
         """Makes the folder and the first file. TraceError says what is in the way."""
         info = LiveInfo(name, process, FULL if full else CONTROL, 0, 0)
         self.is_full = full
+        self._is_quiet = True  # nothing but notes of a quiet engine was gathered, and not for long
+        self._quiet_until = 0
         super().__init__(Files(folder, info, file_size_max, files_max), Gathered(process).table_of)
 
     def record(self, event: Event) -> None:
@@ -50,7 +53,20 @@ class LiveTrace(LiveStream[Item]):
             self._remember(event.at, rows, event.destinations)
         self._add(event, size)
         if isinstance(event, Started):  # from now on the folder knows that this process exists
+            self._is_quiet = False
             self.flush()
+        elif _is_quiet(event):
+            self._quiet_until = self._quiet_until or event.at + QUIET_NS
+            self._is_quiet &= event.at < self._quiet_until
+        else:
+            self._is_quiet = False
+
+    def flush(self) -> None:
+        """Hand over what was gathered. Notes that a quiet engine makes all the time are kept for some seconds, if
+        nothing else came: a batch costs as much as many of them."""
+        if not self._is_quiet:
+            super().flush()
+            self._is_quiet, self._quiet_until = True, 0
 
     def submitted(self, at: Instant, messages: Sequence[Submission], destinations: tuple[str, ...] = ()) -> None:
         """The engine is about to be given these, in this order: call it before, so that nothing is sent that a kill
@@ -61,6 +77,7 @@ class LiveTrace(LiveStream[Item]):
                 for sender, counter, service, data in messages
             ]
             self._remember(at, rows, destinations)
+            self._is_quiet = False
             self._add((at, rows, destinations), EVENT_SIZE + MESSAGE_SIZE * len(rows))
 
     def delivered(self, at: Instant, deliver: Deliver) -> None:
@@ -69,11 +86,22 @@ class LiveTrace(LiveStream[Item]):
             size = EVENT_SIZE
             for parcel in deliver.parcels:
                 size += sum(map(len, parcel[4])) + MESSAGE_SIZE * len(parcel[4])
+            self._is_quiet = False
             self._add((at, deliver), size)
 
     def _remember(self, at: Instant, rows: list[Row], destinations: tuple[str, ...]) -> None:
         if self._is_recording and self._writer.journal is not None:
             self._writer.journal.put(at, rows, has_destinations=bool(destinations))
+
+
+def _is_quiet(event: Event) -> bool:
+    """Tell whether an engine to which nothing happens makes such events."""
+    if not isinstance(event, Noted):
+        return False
+    note = event.note
+    if isinstance(note, Visited):
+        return not (note.sent or note.retransmitted or note.requested)
+    return isinstance(note, Occurred | Marked)
 
 
 def _is_detail(event: Event) -> bool:

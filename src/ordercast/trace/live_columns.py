@@ -17,6 +17,7 @@ from ordercast.model.ids import Instant, ProcessId
 from ordercast.trace.arrow import table_of
 from ordercast.trace.columns import MESSAGE_COLUMNS, Cells, MessageRow, RowKind, signed
 from ordercast.trace.journal import Row
+from ordercast.trace.live_stamp import live_stamp_of
 from ordercast.trace.records import (
     STAMPED,
     UNSTAMPED,
@@ -24,7 +25,6 @@ from ordercast.trace.records import (
     Event,
     Submitted,
     digest_of,
-    signed_stamp_of,
 )
 from ordercast.trace.to_rows import rows_from
 
@@ -126,6 +126,6 @@ def _identities(parcel: Parcel) -> Iterator[tuple[int | None, int | None, int | 
     _, originator, senders, _, payloads, *_ = parcel
     for sender, data in zip(senders, payloads, strict=True):
         if sender & STAMPED:
-            yield signed_stamp_of(data) or _NO_IDENTITY
+            yield live_stamp_of(data) or _NO_IDENTITY
         else:
             yield signed(originator), sender, UNSTAMPED

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ordercast.model.ids import ProcessId, incarnation_of
 from ordercast.trace.arrow import FORMAT_KEY, TraceError, reason_of, schema_with, version_problem
@@ -26,6 +27,7 @@ _LIVE_KEY = b"ordercast.live"
 _NAME = re.compile(r"(?P<table>live|clients|replicas)-(?P<name>.+)-(?P<incarnation>\d+)-(?P<number>\d+)\.arrows")
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 FULL, CONTROL = "full", "control"
+ROWS_GATHERED = 16384
 LIVE = "live"  # the table of the daemons
 _COLUMNS = {LIVE: COLUMNS, CLIENTS.name: CLIENTS.columns, REPLICAS.name: REPLICAS.columns}
 
@@ -89,7 +91,30 @@ def read_info(path: Path) -> LiveInfo | None:
 
 
 def read_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """Every whole batch."""
+    """Every whole batch; small ones in a row come as one, since whoever reads them pays for each. Where events are
+    missing between two, a new one begins."""
+    gathered: list[pa.RecordBatch] = []
+    rows = following = 0
+    for batch in whole_batches(path):
+        first, last = pc.min_max(batch["n"]).as_py().values()
+        if rows and (rows + len(batch) > ROWS_GATHERED or first != following):
+            yield _joined(gathered)
+            gathered, rows = [], 0
+        gathered.append(batch)
+        rows += len(batch)
+        following = last + 1
+    if gathered:
+        yield _joined(gathered)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def whole_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """Every whole batch as it was written."""
     with _opened(path) as file:
         schema = _schema_of(path, file)
         while schema is not None:

@@ -7,7 +7,7 @@ reads them once, with the survey (`surveyed`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,10 +19,12 @@ from ordercast.trace.arrow import TraceError, reason_of, rows_of
 from ordercast.trace.columns import RowKind
 from ordercast.trace.from_rows import events_from
 from ordercast.trace.journal import submissions_after
-from ordercast.trace.live_file import FULL, is_finished, journal_path, read_batches, read_info
+from ordercast.trace.live_file import FULL, is_finished, journal_path, read_batches, read_info, whole_batches
 from ordercast.trace.merge import START, Stream
+from ordercast.trace.note_rows import NOTE_ROWS
 from ordercast.trace.records import Ended, Event, Submitted
 
+_LEFT_OUT = pa.array([int(kind) for kind in NOTE_ROWS if kind is not RowKind.OPENED], pa.int8())  # that judges trees
 _VIEWS = (int(RowKind.REGULAR_VIEW), int(RowKind.TRANSITIONAL_VIEW))
 
 
@@ -54,16 +56,18 @@ class LiveLife:
 def survey_of(paths: dict[int, Path]) -> LiveLife | None:
     """Survey the files of one process, by number. None when not one of them came so far as to say whose it is."""
     life = life_of(paths)
-    for _ in () if life is None else surveyed(life):
+    for _ in () if life is None else surveyed(life, whole_batches):
         pass
     return life
 
 
-def surveyed(life: LiveLife) -> Iterator[tuple[pa.RecordBatch, int]]:
+def surveyed(
+    life: LiveLife, read: Callable[[Path], Iterator[pa.RecordBatch]] = read_batches
+) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Every batch with the offset of its clock; the life is surveyed when all have been read."""
     n = 0
     for path, offset in life.files:
-        for batch in read_batches(path):
+        for batch in read(path):
             n = _survey_batch(life, batch, offset, n)
             yield batch, offset
     _rescue(life)
@@ -147,12 +151,32 @@ def events_of(life: LiveLife) -> Iterator[Event]:
     yield from life.rescued
 
 
-def _events_from(path: Path, batch: pa.RecordBatch, offset: int) -> list[Event]:
+def evidence_of(life: LiveLife, until: int, count: Callable[[int], None]) -> Iterator[Event]:
+    """Give the events by which something is judged. Notes explain, and a quiet day has nothing but notes: they are
+    looked at as columns, and `count` is told how many were left out up to the end of the run."""
+    for path, offset in life.files:
+        for batch in whole_batches(path):
+            is_note = pc.is_in(batch["kind"], value_set=_LEFT_OUT)
+            count(pc.sum(pc.and_(is_note, pc.less_equal(batch["t"], until - offset))).as_py() or 0)
+            if pc.all(is_note).as_py():
+                continue
+            first, last = pc.min_max(batch["n"]).as_py().values()
+            if last - first + 1 != pc.count_distinct(batch["n"]).as_py():
+                raise _unsound(path, ValueError("events are missing or numbered twice"))
+            for event in _events_from(path, batch.filter(pc.invert(is_note)), offset, is_whole=False):
+                if not isinstance(event, Ended):
+                    yield event
+    yield from life.rescued
+
+
+def _events_from(path: Path, batch: pa.RecordBatch, offset: int, *, is_whole: bool = True) -> list[Event]:
     try:
         times = pc.add(batch["t"], pa.scalar(offset, pa.int64()))
         table = pa.table(batch).set_column(batch.schema.get_field_index("t"), "t", times)
-        return events_from(rows_of(table), pc.min(batch["n"]).as_py())
+        return events_from(rows_of(table), pc.min(batch["n"]).as_py() if is_whole else None)
     except (ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
-        raise TraceError(
-            f"{path} is not a sound trace ({reason_of(error)}): remove it, then it counts as missing"
-        ) from error
+        raise _unsound(path, error) from error
+
+
+def _unsound(path: Path, error: Exception) -> TraceError:
+    return TraceError(f"{path} is not a sound trace ({reason_of(error)}): remove it, then it counts as missing")

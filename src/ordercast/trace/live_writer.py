@@ -54,6 +54,9 @@ class LiveStream(Generic[ItemT]):
 
     def flush(self) -> None:
         """Hand over what was gathered. Call it a few times a second: what is not handed over dies with the process."""
+        self._hand_over()
+
+    def _hand_over(self) -> None:
         if self._items:
             self._given_size += self._gathered_size
             self._writer.give(self._items, self._gathered_size)
@@ -64,7 +67,7 @@ class LiveStream(Generic[ItemT]):
         if self._is_recording:
             self._add(Ended(Instant(time.monotonic_ns())), EVENT_SIZE)
             self._is_recording = False
-        self.flush()
+        self._hand_over()
         self._writer.close()
 
     def _add(self, item: ItemT | Ended, size: int) -> None:
@@ -73,7 +76,7 @@ class LiveStream(Generic[ItemT]):
         self._items.append(item)
         self._gathered_size += size
         if self._gathered_size > FLUSH_SIZE:
-            self.flush()
+            self._hand_over()
         if self._given_size - self._writer.taken_size > BEHIND_SIZE_MAX:
             self._give_up()
 
@@ -84,7 +87,7 @@ class LiveStream(Generic[ItemT]):
             "the recording has ended: use a faster disk or level control"
         )
         self._items.append(Ended(Instant(time.monotonic_ns()), complete=False))
-        self.flush()
+        self._hand_over()
 
 
 class _Writer:

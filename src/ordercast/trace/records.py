@@ -25,7 +25,6 @@ from ordercast.model.notes import Note
 from ordercast.model.promises import Promises
 
 _STAMP = struct.Struct(">QIQ")
-_SIGNED_STAMP = struct.Struct(">qIq")
 STAMP_SIZE = _STAMP.size
 STAMPED = 0x8000_0000  # in the engine's sender number: the payload begins with a stamp
 UNSTAMPED = 0  # a counter that no stamp has
@@ -52,14 +51,6 @@ def message_id_of(data: bytes) -> MessageId | None:
         return None
     message = MessageId._make(_STAMP.unpack_from(data))
     return None if message.counter == UNSTAMPED else message
-
-
-def signed_stamp_of(data: bytes) -> tuple[int, int, int] | None:
-    """The same as plain numbers, as a file keeps them: for those who read very many."""
-    if len(data) < STAMP_SIZE:
-        return None
-    stamp: tuple[int, int, int] = _SIGNED_STAMP.unpack_from(data)
-    return stamp if stamp[2] else None
 
 
 def digest_of(data: bytes) -> int:

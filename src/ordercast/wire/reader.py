@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from ordercast.model.errors import WireError
@@ -35,6 +37,11 @@ class ByteReader:
             raise self._short()
         self.at += size
         return self.data[self.at - size : self.at]
+
+    def cut(self, sizes: Sequence[int]) -> tuple[bytes, ...]:
+        """Take pieces of these sizes in a row."""
+        data = self.take(sum(sizes))
+        return tuple([data[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)])
 
     def byte(self) -> int:
         return self.take(1)[0]

@@ -50,10 +50,11 @@ class PlantedFault:
 def _forgotten_void(patch: pytest.MonkeyPatch) -> None:
     """A later mark takes the place of what an earlier one proved."""
 
-    def apply_mark(stream: MemberStream) -> None:
+    def apply_mark(stream: MemberStream) -> bool:
         assert stream.mark is None or stream.next
         if stream.mark is not None:
             stream.next = stream.mark.next if stream.mark.last <= stream.last else 1
+        return True
 
     def raise_aru(self: Merge) -> None:
         self.aru = Seq(min(self.frontiers) - 1)
@@ -175,7 +176,7 @@ def _rests_on_a_run(patch: pytest.MonkeyPatch) -> None:
 def _token_dropped(patch: pytest.MonkeyPatch) -> None:
     """R7: whoever has installed does not serve the token any more."""
     patch.setattr(Direct, "on_token", lambda self, token, step: self)
-    patch.setattr(Direct, "_all_installed", staticmethod(lambda facts: True))
+    patch.setattr(Direct, "_all_installed", lambda self: True)
 
 
 def _third_never_answers(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from ordercast.sim.run import Result, simulate
 from ordercast.sim.topology import Rate
 from ordercast.trace.records import DeliveredBatch, Installed, Noted, Submitted
 
-from .test_node import DISTANCE, apart
+from .scenes import DISTANCE, apart
 
 DELTA = SIM_SITES.delta_ns
 SLACK = 3 * MILLISECOND  # for the rings of both sites

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ordercast.model.configuration import ChangeReason, ConfigurationKind
@@ -11,26 +9,12 @@ from ordercast.model.ids import MILLISECOND
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
 from ordercast.sim.faults import Fault, FaultKind
-from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SwarmKind, options_of
-from ordercast.sim.topology import Line, Rate
+from ordercast.sim.topology import Rate
 from ordercast.trace.records import DeliveredBatch, Installed, Submitted
 
-DISTANCE = 10 * MILLISECOND
-WIDE = Line(delay_min_ns=DISTANCE, delay_max_ns=DISTANCE, multicast=False)
-
-
-def apart(sites: int, each: int, **changes: object) -> SimOptions:
-    """So many sites with so many hosts each, `DISTANCE` apart, all linked."""
-    options = SimOptions(
-        nodes=sites * each,
-        engine="sites",
-        attachments=tuple((node % sites, sites) for node in range(sites * each)),
-        lines=(*((Line(),) * sites), WIDE),
-        messages=40,
-    )
-    return replace(options, **changes)  # type: ignore[arg-type]
+from .scenes import DISTANCE, apart, cut_and_mended
 
 
 def views_of(result: Result) -> list[tuple[tuple[int, ...], ChangeReason]]:
@@ -48,6 +32,7 @@ def views_of(result: Result) -> list[tuple[tuple[int, ...], ChangeReason]]:
     [
         *((SwarmKind.PLAIN, seed) for seed in (1, 5, 11, 14)),
         (SwarmKind.GROUPS, 2),
+        (SwarmKind.GROUPS, 40043),  # a ring changed when lines of companions were taken over (the witness's fault)
         (SwarmKind.REPLICATED, 3),
     ],
 )
@@ -81,26 +66,6 @@ def test_a_site_that_splits_is_two_fragments_of_one_view() -> None:
     apart_for = range(500 * MILLISECOND, 900 * MILLISECOND)  # the ring is in two all the time
     views = [event.configuration for event in result.events if isinstance(event, Installed) and event.at in apart_for]
     assert [len(view.members) for view in views if view.kind is ConfigurationKind.REGULAR] == [4] * 4
-
-
-def cut_and_mended() -> SimOptions:
-    """Three sites, and a link of one of them that fails and is mended again and again under load."""
-    there = [(a, b) for a in (0, 3) for b in (1, 4)]
-    links = tuple(sorted([*there, *((b, a) for a, b in there)]))
-    times = range(400, 2200, 600)
-    faults = [Fault(at * MILLISECOND, FaultKind.CUT, links=links, segment=3) for at in times]
-    faults += [Fault((at + 200) * MILLISECOND, FaultKind.MEND, segment=3) for at in times]
-    ordered = tuple(sorted(faults, key=lambda fault: fault.at))
-    return apart(3, 2, messages=200, faults=ordered, fault_time_ns=2_400 * MILLISECOND)
-
-
-def killed_in_turns() -> SimOptions:
-    """Two sites of three hosts under load, of which one after the other is killed and comes back."""
-    killed = [Fault((300 + 300 * at) * MILLISECOND, FaultKind.CRASH, node=at + 2) for at in range(4)]
-    back = [Fault((450 + 300 * at) * MILLISECOND, FaultKind.RESTART, node=at + 2) for at in range(4)]
-    faults = tuple(sorted([*killed, *back], key=lambda fault: fault.at))
-    rates = tuple(Rate(node, 200) for node in range(6))
-    return apart(2, 3, messages=60, rates=rates, loss=0.1, faults=faults, fault_time_ns=1_800 * MILLISECOND)
 
 
 def test_a_link_that_fails_with_another_path_left_changes_routes_and_not_the_view() -> None:

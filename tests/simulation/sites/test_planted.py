@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from tests.simulation.catches import first_catch
-from tests.unit.order.sites import test_rules as rules
 from tests.unit.order.sites import test_tape as tape
 
 from .planted import FAULTS, SELDOM, PlantedFault, findings
@@ -21,11 +20,9 @@ def test_a_planted_fault_is_caught(fault: PlantedFault) -> None:
 
 
 RULES: dict[str, Callable[[], None]] = {
+    "void sent twice": tape.test_what_a_transitional_configuration_brought_is_not_sent_again,
     "lines frozen": tape.test_lines_move_in_the_transitional_configuration_up_to_its_first_gap,
     "no commits": tape.test_commits_are_kept_of_those_who_do_not_come_along,
-    "delivery after begin": tape.test_nothing_is_delivered_after_begin,
-    "no orphans": rules.test_who_lacks_what_only_hollow_copies_are_left_of_comes_along_with_nobody,
-    "join before its wish is known": rules.test_a_wish_is_answered_when_everybody_has_the_unit_that_tells_of_it,
     "behind out of order": tape.test_of_two_updates_the_later_one_says_who_is_behind,
 }
 

@@ -15,21 +15,13 @@ from ordercast.order.sites.interest import Wishes
 from ordercast.order.sites.views import WideView
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.host import topic_name
-from ordercast.sim.options import SIM_RING, SIM_SITES, SimOptions
+from ordercast.sim.options import SIM_RING
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.topology import Rate
 from ordercast.sim.world import World
 from ordercast.trace.records import Wanted
 
-from .test_node import apart
-
-PRUNING = replace(SIM_SITES, prune=True)
-
-
-def joining() -> SimOptions:
-    """Three sites whose hosts begin to want topics, a thousand times for the first time, amid messages to them."""
-    options = apart(3, 1, messages=400, topics=((),) * 800, topic_changes=1400, size_max=100, loss=0.01)
-    return replace(options, sites=PRUNING, fault_time_ns=2_000 * MILLISECOND)
+from .scenes import PRUNING, apart, joining
 
 
 def test_a_thousand_first_joins_amid_traffic_miss_nothing() -> None:

@@ -160,7 +160,7 @@ FAULTS = [
     PlantedFault("birth ignored", _birth_ignored, range(0, 28)),
     PlantedFault("safe without the source's word", _safe_without_source, range(0, 8)),
     PlantedFault("safe at once", _safe_at_once, range(0, 8)),
-    PlantedFault("held messages sent again", _held_sent_again, range(30, 46)),
+    PlantedFault("held messages sent again", _held_sent_again, range(10, 20)),
     PlantedFault("close before the parent's word", _close_before_control, range(0, 8)),
     PlantedFault("done without those below", _done_without_those_below, range(0, 30)),
     PlantedFault("an entry that does not refuse", _no_refusal, range(0, 12)),

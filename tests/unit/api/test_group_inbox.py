@@ -39,7 +39,7 @@ class Member:
         for group in groups:
             self.put(view(group))
 
-    async def leave(self, *groups: str) -> None:
+    async def leave_within(self, seconds: float, *groups: str) -> None:
         self.joined.difference_update(groups)
         for group in groups:
             self.put(batch(group, data=b"on its way"))

@@ -16,6 +16,7 @@ from ordercast import __version__
 from ordercast.cli import recording, swarm
 from ordercast.cli.main import run
 from ordercast.model.ids import Instant
+from ordercast.model.kernel import NAME
 from ordercast.order.catalogue import ENGINES
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
@@ -52,7 +53,7 @@ def document_of(output: str) -> dict[str, Any]:
 
 
 def test_version_and_help(call: Call) -> None:
-    assert call("--version") == (0, f"ordercast {__version__}\n", "")
+    assert call("--version") == (0, f"ordercast {__version__}, {NAME} kernel\n", "")
     assert "Usage: ordercast" in call()[1]
     for command in ("sim", "swarm", "check", "demo"):
         status, out, _ = call(command, "--help")

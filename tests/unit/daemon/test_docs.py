@@ -39,6 +39,7 @@ def expected() -> list[tuple[str, str]]:
             rows += [("redundancy.…", ""), ("ring.…", ""), ("adaptive.…", ""), ("tree.…", "")]
     rows += [("status.address", shown(StatusConfig().address)), ("status.port", shown(STATUS_PORT))]
     rows.append(("status.hosts", shown(list(StatusConfig().hosts))))
+    rows += [("status.token", "none"), ("status.insecure", "`false`")]
     clients = {"folder": '"/run/ordercast"', "mode": '"0600"', "port": "0", "queue_size_max": "0", "memory_max": "0"}
     clients["hold"] = f'"{duration_text(ClientsConfig().hold_ns)}"'
     for key in TABLES["clients"]:

@@ -49,6 +49,19 @@ def test_a_key_is_added_used_and_retired(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["key"]
 
 
+def test_what_cannot_be_retired_is_said_by_its_own_name(tmp_path: Path) -> None:
+    file = new_key_file(tmp_path / "key")
+    absent = next(number for number in range(1, 256) if number != file.ring.used)
+    with pytest.raises(UsageError, match=f"has no key {absent}, it has {file.ring.used}"):
+        without_key(file, absent)
+    with pytest.raises(UsageError, match="has no key 0"):
+        without_key(with_new_key(file), 0)
+    with pytest.raises(UsageError, match="nothing to retire"):
+        without_key(file)
+    with pytest.raises(UsageError, match=f"key {file.ring.used} is the one that is used"):
+        without_key(file, file.ring.used)
+
+
 def test_clear_is_a_key_too() -> None:
     begun = from_clear()
     assert begun.ring.used == 0 and begun.ring.accepts_clear

@@ -8,8 +8,9 @@ import pytest
 
 from ordercast.daemon.config.file import STATUS_PORT
 from ordercast.daemon.config.node import PORT, NetworkConfig, NodeConfig
-from ordercast.daemon.run import Reporter, own_port
+from ordercast.daemon.run import Reporter
 from ordercast.daemon.status.alarms import REPEAT_NS
+from ordercast.daemon.status.places import own_port
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant, NodeId
@@ -94,8 +95,8 @@ def test_the_line_for_a_supervisor(node: FakeNode) -> None:
 
 def test_nodes_of_one_machine_have_one_status_port_each() -> None:
     local = FakeNode(NodeConfig(name="n3", node=NodeId(3)))
-    assert own_port(local, STATUS_PORT) == STATUS_PORT + 2
-    assert own_port(local, 9000) == 9000
+    assert own_port(local.config, STATUS_PORT) == STATUS_PORT + 2
+    assert own_port(local.config, 9000) == 9000
     elsewhere = FakeNode(NodeConfig(name="n3", node=NodeId(3), network=NetworkConfig(port=PORT + 1000)))
-    assert own_port(elsewhere, STATUS_PORT + 1000) == STATUS_PORT + 1002
-    assert own_port(FakeNode(), STATUS_PORT) == STATUS_PORT
+    assert own_port(elsewhere.config, STATUS_PORT + 1000) == STATUS_PORT + 1002
+    assert own_port(FakeNode().config, STATUS_PORT) == STATUS_PORT

@@ -5,11 +5,12 @@ from __future__ import annotations
 from ordercast.daemon.stamps import placed_without_stamps, without_stamps
 from ordercast.model.effects import Deliver, Parcel, Placed
 from ordercast.model.ids import ConfigurationId, ProcessId
-from ordercast.trace.records import STAMPED, MessageId, stamped
+from ordercast.trace.live_stamp import live_stamped
+from ordercast.trace.records import STAMPED
 
 ME = ProcessId(1)
 OLD, NOW = ConfigurationId(4, ME), ConfigurationId(6, ME)
-DATA = stamped(MessageId(ME, 2, 1), b"hello")
+(DATA,) = live_stamped(ME, 2, 1, [b"hello"])
 PARCEL: Parcel = (7, ME, (2 | STAMPED,), (4,), (DATA,), 1, 0)
 
 

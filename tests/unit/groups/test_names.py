@@ -17,6 +17,7 @@ from ordercast.groups.names import (
     checked_destination,
     checked_destinations,
     checked_group,
+    checked_groups,
     checked_joinable,
     checked_member,
     is_meeting,
@@ -176,6 +177,23 @@ def test_names_of_ordercast_itself_are_not_joined(name: str) -> None:
     assert checked_joinable("a$b") == "a$b"
     with pytest.raises(UsageError, match=f"^the group {re.escape(name)} cannot be joined: "):
         checked_joinable(name)
+
+
+def test_who_may_not_join_is_told_what_to_do() -> None:
+    for name, advice in {
+        "$replica/a": "the replicas of a meet there: use a Replica of a to read it",
+        "$archive/a": "the archivers of a meet there: join a, or run an archiver of it",
+        "$sink/a": "names that begin with $ are Ordercast's own: choose another",
+    }.items():
+        with pytest.raises(UsageError, match=f"{re.escape(advice)}$"):
+            checked_joinable(name)
+
+
+def test_groups_are_joined_or_left_so_many_at_a_time() -> None:
+    names = tuple(f"g{number}" for number in range(GROUPS_MAX))
+    assert checked_groups(names) == names
+    with pytest.raises(UsageError, match=r"^at most 100 groups are joined or left at a time, not 101$"):
+        checked_groups((*names, "one"))
 
 
 def test_only_members_send_to_a_meeting_and_anybody_to_a_sink() -> None:

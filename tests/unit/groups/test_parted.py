@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ordercast.groups.layer import Confirmed, Groups, data_head, join_payload
+from ordercast.groups.envelope import CONFIRM, Head, Kind, encode_head
+from ordercast.groups.layer import Confirmed, Groups, MessageRun, data_head, join_payload
 from ordercast.model.effects import Deliver, Placed
 from ordercast.model.ids import ConfigurationId, Position, ProcessId
+from ordercast.model.service import Service
 
 from .stage import Stage, parcel_of, process_of
 
@@ -29,6 +31,8 @@ def test_a_group_is_signalled_when_the_engine_says_so() -> None:
     assert stage.told("a@n1") == ["h ends; a remain", "before", "after"]
     stage.part("n1")
     assert stage.told("a@n1") == ["g ends; a remain"]
+    stage.part("n1", groups=("g",))
+    assert stage.told("a@n1") == [], "all have ended before"
     stage.begin("n1")
     assert stage.told("a@n1") == ["g = a; with a; network", "h = a; with a; network"]
 
@@ -44,6 +48,15 @@ def test_a_join_to_a_group_that_is_not_signalled_is_as_in_the_regular_configurat
         "h = a b c; with a; join c",
         "h ends; a c remain",
     ]
+
+
+def test_who_does_not_remain_joins_what_is_not_signalled_without_an_end() -> None:
+    stage = _pair()
+    stage.end("n1", parts=True)
+    stage.part("n1", groups=("h",))
+    stage.forget()
+    stage.join("d@n2", "g", "h", to=["n1"])
+    assert stage.told("a@n1") == ["g = a b d; with a b; join d", "h = a b d; with a; join d", "h ends; a remain"]
 
 
 def test_views_of_what_is_not_late_name_the_configuration_that_ends() -> None:
@@ -83,3 +96,38 @@ def test_who_is_not_to_get_its_message_is_told_its_place() -> None:
     assert (confirmed.session, len(confirmed.run.payloads)) == (1, 2)
     assert confirmed.run.places.at(0) == Position(origin, 5, 1)
     assert confirmed.run.last == Position(origin, 5, 2)
+
+
+def test_the_places_of_changes_are_not_confirmed() -> None:
+    groups, origin = Groups(process_of("n1"), "n1"), ConfigurationId(8, ProcessId(1))
+    groups.connect("a", 1)
+    change = encode_head(Head(Kind.JOIN, "a@n1", ("g",), CONFIRM))
+    assert groups.placed(Placed(origin, [parcel_of(5, ProcessId(1), change)])) == []
+
+
+def test_messages_of_one_head_in_a_row_are_passed_up_together() -> None:
+    groups, origin = Groups(process_of("n1"), "n1"), ConfigurationId(8, ProcessId(1))
+    groups.connect("a", 1)
+    rows = [data_head(sender, ("a@n1",)) + b"x" for sender in ("b@n2", "b@n2", "b@n2", "c@n2", "c@n2")]
+    runs = groups.deliver(Deliver(origin, origin, [parcel_of(5, ProcessId(2), *rows)]))
+    assert [len(run.payloads) for run in runs if isinstance(run, MessageRun)] == [3, 2]
+
+
+def test_a_snapshot_that_comes_too_late_is_no_change_of_a_client() -> None:
+    groups, origin = Groups(process_of("n1"), "n1"), ConfigurationId(8, ProcessId(1))
+    late = parcel_of(5, process_of("n1"), encode_head(Head(Kind.GROUPS, "n1", ())))
+    assert groups.deliver(Deliver(origin, origin, [late])) == [] and groups.own_changes == 0
+
+
+def test_what_is_early_waits_only_for_what_its_own_sender_sent() -> None:
+    """Snapshots are awaited: a message of n1 and the end of a configuration are kept, and n3 has nothing there."""
+    stage = Stage("n1", "n2", "n3")
+    stage.join("a@n1", "g")
+    stage.form("n1", "n2", "n3")
+    stage.exchange("n1", to=["n1"])
+    stage.send("a@n1", ["g"], "kept", to=["n1"])
+    stage.end("n1")
+    daemon = stage.daemons["n1"]
+    early = parcel_of(9, process_of("n3"), data_head("c@n3", ("g",)) + b"early", service=Service.FIFO)
+    outputs = daemon.groups.deliver(Deliver(daemon.configuration, daemon.ring, [early], ordered=False))
+    assert [run.payloads[0][-5:] for run in outputs if isinstance(run, MessageRun)] == [b"early"]

@@ -30,6 +30,7 @@ def test_one_network_has_nothing_to_be_wrong() -> None:
         (replace(TWO, token_hold_ns=21 * MILLISECOND), 4, "at most half of token_retransmit_ns"),
         (replace(TWO, token_hold_ns=20 * MILLISECOND), 40, "divided by the 40 nodes"),
         (replace(TWO, replication=Replication.PASSIVE), 15, "together must be at most nine tenths"),
+        (replace(TWO, replication=Replication.PASSIVE), 32, "raise token_loss_ns to 1778 ms"),
         (replace(TWO, catch_up=2), 4, "catch_up must be more than the number of networks"),
         (replace(TWO, message_lag_max=100), 4, "at least visit_max = 180"),
         (replace(TWO, proof=0), 4, "proof must be at least 1"),
@@ -38,6 +39,13 @@ def test_one_network_has_nothing_to_be_wrong() -> None:
 def test_what_does_not_go_together_is_said(config: NetworksConfig, nodes: int, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         config.validate(RingConfig(), nodes)
+
+
+def test_what_is_advised_for_many_members_is_enough() -> None:
+    config = replace(TWO, replication=Replication.PASSIVE)
+    config.validate(RingConfig(token_loss_ns=1778 * MILLISECOND), 32)
+    with pytest.raises(UsageError, match="nine tenths"):
+        config.validate(RingConfig(token_loss_ns=1777 * MILLISECOND), 32)
 
 
 def test_networks_have_names_or_numbers() -> None:

@@ -35,6 +35,7 @@ OF_OTHERS = {
     AlarmKind.PACKETS_REFUSED,
     AlarmKind.RECORDING_ENDED,
     AlarmKind.SMALL_BUFFER,
+    AlarmKind.NARROW_PATH,
     AlarmKind.TWIN_NAMES,
     AlarmKind.NETWORK_FAULTY,
     AlarmKind.NETWORK_REPAIRED,

@@ -7,14 +7,15 @@ import os
 import pytest
 
 from ordercast.daemon.sealed import AesGcm
+from ordercast.model.ids import Instant
 from ordercast.model.inputs import Lane
 from ordercast.sealing.cipher import Cipher
 from ordercast.sealing.opener import SealRefusal
-from ordercast.sealing.own import SealingEnded
-from ordercast.sealing.packet import GROWTH, KEY_AT, NETWORKS_AT
+from ordercast.sealing.own import OwnLife, SealingEnded
+from ordercast.sealing.packet import GROWTH, KEY_AT, NETWORKS_AT, Presence, encode_presence
 from ordercast.sim.sealed.cipher import PlainCipher
 from ordercast.wire.head import SEAL_ROOM, with_head
-from tests.unit.sealing.stage import CLUSTER, KEY, MINE, OTHER_KEY, RECEIVER, SENDER, Ends, ring_of
+from tests.unit.sealing.stage import CLUSTER, KEY, MINE, NOW, OTHER_KEY, RECEIVER, SENDER, Ends, ring_of
 
 BODIES = tuple(bytes((number,)) * 50 for number in range(5))
 each_cipher = pytest.mark.parametrize("cipher", [PlainCipher(), AesGcm()], ids=["plain", "aes"])
@@ -138,7 +139,7 @@ def test_generations_change_within_a_burst(bits: int) -> None:
     used: set[bytes] = set()
     secrets: set[bytes] = set()
 
-    def note(secret: bytes, nonce: bytes) -> None:
+    def note(secret: bytes, nonce: bytes, sealed: bytes) -> None:
         assert nonce not in used
         used.add(nonce)
         secrets.add(secret)
@@ -175,3 +176,18 @@ def test_no_bytes_do_anything_but_be_refused(cipher: Cipher) -> None:
         forged[KEY_AT] = KEY.id
         forged[NETWORKS_AT] |= 1
         assert all(packet in _clear(*BODIES) for packet in ends.open(bytes(forged), 1 + at % 120))
+
+
+def test_a_number_that_two_lives_have_is_named_twice_until_one_is_gone() -> None:
+    ends = Ends().greeted()
+    first = ends.sealer.id
+    assert ends.lives.named(NOW) == (first,)
+    other = OwnLife(ends.cipher, first + b"another salt", ends.bits)
+    said = encode_presence(Presence(RECEIVER, KEY.id, (KEY.id,), (MINE,)))
+    packet = other.presence((KEY.id, KEY.secret), CLUSTER, said, (0,), Lane.DATA)
+    forged = packet[:-1] + bytes((packet[-1] ^ 1,))
+    assert ends.open(forged) == [] and ends.lives.named(NOW) == (first,)
+    assert ends.open(packet) == [] and ends.opener.refused[SealRefusal.LIFE] == 1
+    assert ends.lives.named(NOW) == (first, first)
+    assert ends.open(*ends.sealed(b"\x01genuine"))  # the one that came first is opened still
+    assert ends.lives.named(Instant(NOW + 1001)) == (first,)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from ordercast.model.effects import Deliver
-from ordercast.model.ids import ConfigurationId, Incarnation, Instant, NodeId, process_id_from
+from ordercast.model.ids import SECOND, ConfigurationId, Incarnation, Instant, NodeId, process_id_from
 from ordercast.model.notes import Occurred, Occurrence, Visited
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
@@ -23,11 +23,13 @@ from ordercast.trace.arrow import TraceError
 from ordercast.trace.folder import read_live
 from ordercast.trace.live import LiveTrace
 from ordercast.trace.live_columns import Gathered
-from ordercast.trace.live_file import is_finished, read_batches, read_info
+from ordercast.trace.live_file import is_finished, read_batches, read_info, whole_batches
+from ordercast.trace.live_stamp import live_stamped
 from ordercast.trace.records import (
     STAMPED,
     UNKNOWN,
     UNSTAMPED,
+    Crashed,
     DeliveredBatch,
     DeliveredMessage,
     Departed,
@@ -42,10 +44,9 @@ from ordercast.trace.records import (
     Wanted,
     digest_of,
     message_id_of,
-    stamped,
 )
 
-from .live_traces import BEGIN, ends_of_batches, files_of, killed, new_trace, set_clocks
+from .live_traces import BEGIN, LATE, ends_of_batches, files_of, killed, new_trace, set_clocks
 
 ME = process_id_from(NodeId(1), Incarnation(5))
 OTHER = process_id_from(NodeId(2), Incarnation(6))
@@ -57,6 +58,10 @@ STARTED = Started(Instant(1), ME, PROMISES)
 @pytest.fixture(autouse=True)
 def _clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     set_clocks(monkeypatch)
+
+
+def _stamped(message: MessageId, data: bytes) -> bytes:
+    return live_stamped(message.process, message.sender, message.counter, [data])[0]
 
 
 def visited(at: int) -> Noted:
@@ -75,13 +80,58 @@ def rows_in(folder: Path) -> int:
     return sum(batch.num_rows for path in files_of(folder, ME) for batch in read_batches(path))
 
 
+# Quiet times
+
+
+def idle(at_s: float) -> Noted:
+    """A visit on which nothing was done."""
+    return Noted(Instant(int(at_s * SECOND)), ME, Visited(RING, 1, 1, 1, 1, 0, 0, 0))
+
+
+def test_notes_of_a_quiet_ring_are_few_batches_and_none_is_lost(tmp_path: Path) -> None:
+    trace = new_trace(tmp_path, ME)
+    trace.record(STARTED)
+    notes = [idle(10 + tenth / 10) for tenth in range(1000)]  # a hundred seconds
+    for note in notes:
+        trace.record(note)
+        trace.flush()
+    trace.close()
+    (path,) = files_of(tmp_path, ME)
+    assert len(list(whole_batches(path))) < 25
+    assert told(tmp_path)[1:] == [*notes, Crashed(Instant(LATE), ME)]
+
+
+def test_what_is_judged_is_handed_over_at_once_with_the_notes_before_it(tmp_path: Path) -> None:
+    trace = new_trace(tmp_path, ME)
+    trace.record(STARTED)
+    trace.record(idle(10))
+    trace.flush()
+    trace.record(Departed(Instant(11 * SECOND), ME))
+    trace.flush()
+    trace.close()
+    (path,) = files_of(tmp_path, ME)
+    assert [len(batch) for batch in whole_batches(path)] == [1, 2, 1]
+
+
+def test_the_evidence_is_everything_but_the_notes_which_are_counted(tmp_path: Path) -> None:
+    trace = new_trace(tmp_path, ME)
+    events: list[Event] = [STARTED, idle(10), visited(11 * SECOND), Departed(Instant(12 * SECOND), ME)]
+    for event in events:
+        trace.record(event)
+    trace.close()
+    run, notes = read_live(tmp_path), list[int]()
+    evidence = list(run.evidence(notes.append))
+    assert evidence == [event for event in run.events() if not isinstance(event, Noted)]
+    assert sum(notes) == 2
+
+
 # Levels and columns
 
 
 def test_messages_are_recorded_from_the_bytes_that_were_delivered(tmp_path: Path) -> None:
     trace = new_trace(tmp_path, ME)
-    mine, lie = stamped(MessageId(ME, 3, 1), b"a"), stamped(MessageId(OTHER, 0, 9), b"bb")
-    zero = stamped(MessageId(ME, 3, 0), b"")
+    mine, lie = _stamped(MessageId(ME, 3, 1), b"a"), _stamped(MessageId(OTHER, 0, 9), b"bb")
+    zero = _stamped(MessageId(ME, 3, 0), b"")
     payloads = [mine, lie, b"short", zero, b"no stamp at all, but long enough"]
     senders = [3 | STAMPED, 1 | STAMPED, STAMPED, STAMPED, 7]
     trace.record(STARTED)
@@ -126,7 +176,7 @@ def test_level_control_leaves_out_messages_and_visits(tmp_path: Path) -> None:
     trace.record(STARTED)
     trace.record(visited(1))
     trace.record(Submitted(Instant(1), ME, ()))
-    trace.submitted(Instant(1), [(0, 1, 4, stamped(MessageId(ME, 0, 1), b""))])
+    trace.submitted(Instant(1), [(0, 1, 4, _stamped(MessageId(ME, 0, 1), b""))])
     trace.delivered(Instant(1), Deliver(RING, RING, [(1, ME, [0], [4], [b"x"], 1, 0)]))
     trace.record(occurred)
     trace.record(Departed(Instant(5), ME))
@@ -156,7 +206,7 @@ def _three_batches(folder: Path) -> Path:
 def test_a_file_cut_anywhere_gives_back_its_whole_batches(tmp_path: Path) -> None:
     path = _three_batches(tmp_path)
     data, ends = path.read_bytes(), ends_of_batches(path)
-    counts = [batch.num_rows for batch in read_batches(path)]
+    counts = [batch.num_rows for batch in whole_batches(path)]
     assert is_finished(path) and ends[-1] + 8 == len(data)
     for size in [
         *range(0, len(data), 97),
@@ -167,7 +217,7 @@ def test_a_file_cut_anywhere_gives_back_its_whole_batches(tmp_path: Path) -> Non
     ]:
         path.write_bytes(data[:size])
         whole = sum(end <= size for end in ends)
-        assert [batch.num_rows for batch in read_batches(path)] == counts[: max(0, whole - 1)], size
+        assert [batch.num_rows for batch in whole_batches(path)] == counts[: max(0, whole - 1)], size
         assert (read_info(path) is None) == (whole == 0)
         assert not is_finished(path)
 
@@ -184,7 +234,7 @@ from ordercast.trace.records import Noted, Started
 trace = LiveTrace(Path({str(tmp_path)!r}), "n1", {ME}, full=True, file_size_max=20_000, files_max=0)
 trace.record(Started(Instant(0), {ME}, Promises("story", frozenset(), frozenset(), 1)))
 for at in range(1, 100_000):
-    trace.record(Noted(Instant(at), {ME}, Visited(ConfigurationId(4, {ME}), at, at, at, at, 0, 0, 0)))
+    trace.record(Noted(Instant(at), {ME}, Visited(ConfigurationId(4, {ME}), at, at, at, at, 1, 0, 0)))
     trace.submitted(Instant(at), [(7, at, 4, b"x" * 30)])
     if at % 50 == 0:
         trace.flush()
@@ -223,11 +273,13 @@ def test_what_is_no_trace_is_named(damage: Callable[[bytes], bytes], words: str,
 def test_submissions_after_the_last_batch_are_in_the_journal(tmp_path: Path) -> None:
     trace = new_trace(tmp_path, ME)
     trace.record(STARTED)
-    payloads = {counter: stamped(MessageId(ME, 3, counter), bytes(counter)) for counter in range(1, 6)}
+    payloads = {counter: _stamped(MessageId(ME, 3, counter), bytes(counter)) for counter in range(1, 6)}
     trace.submitted(Instant(2), [(3, counter, 5, payloads[counter]) for counter in (1, 2)])
     trace.flush()
     trace.submitted(Instant(3), [(3, counter, 5, payloads[counter]) for counter in (3, 4)])
-    trace.record(Submitted(Instant(4), ME, (SubmittedMessage(MessageId(ME, 3, 5), digest_of(payloads[5]), 5, 25),)))
+    trace.record(
+        Submitted(Instant(4), ME, (SubmittedMessage(MessageId(ME, 3, 5), digest_of(payloads[5]), 5, len(payloads[5])),))
+    )
     (journal,) = tmp_path.glob("*.submitted")
     kept = journal.read_bytes()
     trace.close()
@@ -248,7 +300,7 @@ def test_destinations_are_kept_and_of_a_killed_process_it_is_known_that_they_are
     """Whom a message is for does not fit in the journal: then nobody may be blamed for lacking it."""
     trace = new_trace(tmp_path, ME)
     trace.record(STARTED)
-    first, second, third = (stamped(MessageId(ME, 3, counter), b"") for counter in (1, 2, 3))
+    first, second, third = (_stamped(MessageId(ME, 3, counter), b"") for counter in (1, 2, 3))
     trace.submitted(Instant(2), [(3, 1, 5, first)], ("g", "@n2"))
     trace.record(Wanted(Instant(2), ME, ("g",), True))
     trace.flush()
@@ -271,7 +323,7 @@ def _destinations(folder: Path) -> list[tuple[str, ...]]:
 def test_a_journal_that_was_overrun_is_not_used(tmp_path: Path) -> None:
     trace = new_trace(tmp_path, ME)
     trace.record(STARTED)
-    data = stamped(MessageId(ME, 3, 1), b"")
+    data = _stamped(MessageId(ME, 3, 1), b"")
     trace.submitted(Instant(2), [(3, counter, 5, data) for counter in range(1, 70_000)])
     (journal,) = tmp_path.glob("*.submitted")
     kept = journal.read_bytes()
@@ -342,7 +394,7 @@ trace = LiveTrace(Path({str(tmp_path)!r}), "n1", {ME}, full=True, file_size_max=
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 trace.record(Started(Instant(0), {ME}, Promises("story", frozenset(), frozenset(), 1)))
 for at in range(1, 1000):
-    trace.record(Noted(Instant(at), {ME}, Visited(ConfigurationId(4, {ME}), at, at, at, at, 0, 0, 0)))
+    trace.record(Noted(Instant(at), {ME}, Visited(ConfigurationId(4, {ME}), at, at, at, at, 1, 0, 0)))
     if at % 50 == 0:
         trace.flush()
 trace.close()
@@ -404,7 +456,7 @@ def test_much_is_handed_over_without_being_asked(tmp_path: Path) -> None:
         trace.delivered(Instant(at), deliver)
     trace.close()
     (path,) = files_of(tmp_path, ME)
-    assert [batch.num_rows for batch in read_batches(path)] == [1, 3, 2]
+    assert [batch.num_rows for batch in whole_batches(path)] == [1, 3, 2]
 
 
 def test_a_killed_process_ends_where_its_file_does(tmp_path: Path) -> None:

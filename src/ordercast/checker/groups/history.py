@@ -68,17 +68,18 @@ class Sending:
 
 @dataclass(slots=True)
 class Gap:
-    """Messages that a client lost, as it was told, between two that it got."""
+    """Messages that a client lost, as it was told, between two that it got in order. One that came early says nothing
+    of the place at which others were lost."""
 
     after: Position | None  # None: before all that it got
     before: Position | None = None  # None: after all that it got
 
-    def covers(self, position: Position | None, *, by_groups: bool = False) -> bool:
-        """Return whether a message at this place may be one of them. `by_groups`: positions do not compare, and those
-        of the same configuration may all be."""
+    def covers(self, position: Position | None, *, by_configuration: bool = False) -> bool:
+        """Return whether a message at this place may be one of them. `by_configuration`: the message need not have come
+        at its place, and all of one configuration may be."""
         if position is None:
             return True
-        if by_groups:
+        if by_configuration:
             after, before = (None if one is None else one.origin.seq for one in (self.after, self.before))
             here = position.origin.seq
             return (after is None or after <= here) and (before is None or here <= before)
@@ -102,6 +103,7 @@ class JudgedClient:
     end: End | None = None
     first: int = 0  # the number of the first message sent after it had connected
     gaps: list[Gap] = field(default_factory=list)  # messages that it was told it lost
+    ordered_at: Position | None = None  # the place of the last message that it got in order
 
     def __str__(self) -> str:
         return f"{self.name} ({self.id})"
@@ -199,8 +201,8 @@ class GroupHistory:
         """Return whether a message that is for this client has to come to it: not one that it was told it lost."""
         if not self.is_for(number, client):
             return False
-        place, by_groups = self._positions.get(number), self.is_by_groups
-        return not any(gap.covers(place, by_groups=by_groups) for gap in client.gaps)
+        place, by_configuration = self._positions.get(number), self.is_by_groups or self.is_early(number)
+        return not any(gap.covers(place, by_configuration=by_configuration) for gap in client.gaps)
 
     def is_past(self, client: JudgedClient, stay: Stay, number: int) -> bool:
         """Return whether a client that was in a view can no longer get a message that others got there: it has come to
@@ -252,8 +254,12 @@ class GroupHistory:
         self._homes.setdefault(number, set()).add(event.position.origin.seq)
         client.got.append(number)
         client.places.append(event.position)
-        if client.gaps and client.gaps[-1].before is None:
-            client.gaps[-1].before = event.position
+        if not self.is_early(number):
+            client.ordered_at = event.position
+            for gap in reversed(client.gaps):
+                if gap.before is not None:
+                    break
+                gap.before = event.position
         client.has.add(number)
         stays = [client.current[group] for group in event.groups if group in client.current]
         if not stays and client.name not in event.groups:
@@ -300,7 +306,7 @@ class GroupHistory:
 
     def _got_dropped(self, event: GotDropped) -> None:
         client = self.clients[event.client]
-        client.gaps.append(Gap(client.places[-1] if client.places else None))
+        client.gaps.append(Gap(client.ordered_at))
 
     def _got_refusal(self, event: GotRefusal) -> None:
         """It was never in these groups since it asked, and what it sent to them meanwhile does not come back."""

@@ -81,3 +81,13 @@ def show(
     from ordercast.cli import certs as work
 
     return work.show(files, as_json=as_json)
+
+
+@certs.command(example="ordercast certs bearer /etc/ordercast/status-token")
+def bearer(
+    file: Annotated[Path, Argument("FILE", "Where the token is written.")],
+) -> int:
+    """Make a token for those who read the status of daemons on other hosts."""
+    from ordercast.cli import certs as work
+
+    return work.bearer(file)

@@ -28,6 +28,9 @@ def daemon(
         int | None,
         Option(min=1, max=LOCAL_PORT_MAX, help=f"Without a file: of the machine's nodes, {PORT} by default."),
     ] = None,
+    key: Annotated[
+        Path | None, Option(metavar="FILE", help="Seal packets with this key file, instead of the usual one.")
+    ] = None,
     engine: OtherEngine = None,
     log: Annotated[Literal["text", "json"], Option(help="Lines for people, or JSON lines, on stderr.")] = "text",
     trace: Annotated[
@@ -53,6 +56,7 @@ def daemon(
         status_port=status_port,
         clients_port=clients_port,
         port=port,
+        key=key,
         engine=engine,
         log=log,
         trace=trace,

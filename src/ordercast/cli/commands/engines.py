@@ -13,6 +13,7 @@ def engines(
     """Show the engines that order messages, and when to choose which.
 
     All nodes of a cluster run the same one: write `engine = "NAME"` at the top of the cluster's file.
+    The last line says which kernel reads and builds packets here, pure or compiled (`ordercast[fast]`).
     """
     from ordercast.cli import engines as work
 

@@ -14,12 +14,16 @@ def status(
         str, Argument("ADDRESS", "Where the node serves its status: HOST, HOST:PORT or :PORT.")
     ] = STATUS_HERE,
     watch: Annotated[bool, Option("--watch", help="Again every second, until interrupted.")] = False,
+    everybody: Annotated[
+        bool, Option("--all", help="Every node of the cluster, in one table; each is asked for its own word.")
+    ] = False,
     as_json: Annotated[bool, Option("--json", help="Print the JSON document; one per line with --watch.")] = False,
 ) -> int:
     """Show a running node: who is together, rates, buffers, view changes with their reasons, and what is not well.
 
-    Exit status 1 when the node is in no configuration in which messages flow.
+    Exit status 1 when the node is in no configuration in which messages flow; with `--all`, when a node does not
+    answer, or not all are together.
     """
     from ordercast.cli import status as work
 
-    return work.status(address, watch, as_json)
+    return work.status(address, watch, everybody, as_json)

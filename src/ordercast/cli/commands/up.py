@@ -42,6 +42,9 @@ def up(
             min=1, max=65535 - LOCAL_NODES_MAX, metavar="PORT", help="Serve clients over TCP, too, from this port on."
         ),
     ] = None,
+    key: Annotated[
+        Path | None, Option(metavar="FILE", help="Seal packets with this key file, instead of the usual one.")
+    ] = None,
     engine: EngineName = None,
     trace: Annotated[
         Path | None, Option(metavar="DIR", help="Write traces of everything, for `ordercast check`.")
@@ -74,6 +77,7 @@ def up(
         sites=sites,
         delay=delay,
         tcp=tcp,
+        key=key,
         engine=engine,
         trace=trace,
         port=port,

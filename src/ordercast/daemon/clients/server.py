@@ -29,10 +29,11 @@ from ordercast.daemon.clients.strangers import Strangers
 from ordercast.daemon.clients.told import ClientTold
 from ordercast.daemon.config.node import ClientsConfig
 from ordercast.daemon.descriptors import STRANGERS_MAX
+from ordercast.daemon.folders import make_socket_folder
 from ordercast.daemon.host import GroupHost
 from ordercast.daemon.logs import fields
 from ordercast.model.errors import UsageError
-from ordercast.session.addresses import TcpAddress, UnixAddress, is_trusted, socket_path, usual_folder
+from ordercast.session.addresses import TcpAddress, UnixAddress, serving_folder, socket_path
 from ordercast.session.budget import Budget
 from ordercast.session.counters import ClientRefusal
 from ordercast.session.desk import ClientRules
@@ -229,13 +230,8 @@ class ClientServer:
     async def _listen_unix(self) -> None:
         path = socket_path(self._host.config.name, self._config.folder)
         loop = asyncio.get_running_loop()
+        ready_folder(self._config)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o755 if os.geteuid() == 0 else 0o700)
-            if path.parent == usual_folder() and not is_trusted(path.parent):
-                raise UsageError(
-                    f"{path.parent} belongs to another user, or others may write there: remove it, or set folder in "
-                    "[clients]"
-                )
             _remove_stale(path)
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             old = os.umask(0o777 & ~self._config.mode)
@@ -250,10 +246,7 @@ class ClientServer:
             self._servers.append(await loop.create_unix_server(self._accept_local, sock=listener, backlog=ACCEPTED_MAX))
             listener.listen(BACKLOG)
         except OSError as error:
-            raise UsageError(
-                f"clients cannot be served at {path}: {error.strerror}; set folder in [clients] to one that this user "
-                "may write"
-            ) from error
+            raise _cannot_serve(path, error) from error
         self.addresses.append(UnixAddress(path))
 
     async def _listen_tcp(self, address: str, port: int) -> None:
@@ -370,6 +363,24 @@ class ClientServer:
             if not stranger.is_closing:
                 why = f"a client of Ordercast says who it is first, within {patience_s:g} s"
                 stranger.refuse(ClientRefusal.GREETING, why)
+
+
+def ready_folder(config: ClientsConfig) -> None:
+    """Make the folder of the unix socket. UsageError when none can be made, or used: to be asked before a node joins
+    the others, who would see it come and go."""
+    folder = config.folder or serving_folder()
+    try:
+        make_socket_folder(folder)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _cannot_serve(folder, error) from error
+
+
+def _cannot_serve(path: Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"clients cannot be served at {path}: {error.strerror}; set folder in [clients] to one that this user may write"
+    )
 
 
 def _remove_stale(path: Path) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import socket
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ordercast.daemon.config.defaults import STATUS_PORT as STATUS_PORT
+from ordercast.daemon.config.interfaces import with_mtus
 from ordercast.daemon.config.judging import clashes, problems_of, with_packet_size
 from ordercast.daemon.config.keys import (
     CLUSTER,
@@ -78,12 +79,17 @@ class ClusterFile:
     def names(self) -> tuple[str, ...]:
         return tuple(peer.name for peer in self.common.peers)
 
+    def _ports(self) -> Iterator[tuple[str, int]]:
+        """Where each node serves its status."""
+        for name in self.names:
+            yield name, self.status_ports.get(name, self.common.status.port or 0)
+
     def node(self, name: str) -> NodeConfig:
         """The configuration of one node."""
         for peer in self.common.peers:
             if peer.name == name:
                 port = self.status_ports.get(name, self.common.status.port) or None
-                status = replace(self.common.status, port=port)
+                status = replace(self.common.status, port=port, ports=tuple(self._ports()))
                 state = _below(self.common.state_folder, name)  # one file serves several nodes of one machine
                 return replace(self.common, name=name, node=peer.node, status=status, state_folder=state)
         hint = suggestion(name, self.names)
@@ -155,7 +161,7 @@ def read_cluster(path: Path) -> ClusterFile:
         more_networks=networks[1:],
         redundancy=redundancy(document, values["redundancy"], problems),
         trace=_trace(values["trace"], path.parent),
-        status=StatusConfig(**{"port": STATUS_PORT, **values["status"]}),
+        status=_status(values["status"], path.parent),
         clients=_clients(values["clients"], path.parent),
         security=_security(values["security"], path.parent, problems),
         rights=access_rules(document, problems),
@@ -166,6 +172,8 @@ def read_cluster(path: Path) -> ClusterFile:
         problem.startswith(("network", "ring", "nodes", "redundancy", "copies", "adaptive", "sites", "links", "engine"))
         for problem in problems
     )
+    if peers and is_sound:
+        config = with_mtus(config)
     problems += clashes(config, is_sound=is_sound)
     if peers and is_sound:
         config = with_packet_size(config, is_given="packet_size_max" in values["ring"])
@@ -261,6 +269,11 @@ def _trace(values: dict[str, Any], folder: Path) -> TraceConfig:
     """Paths are relative to the file that names them."""
     trace = TraceConfig(**values)
     return replace(trace, folder=folder / trace.folder)
+
+
+def _status(values: dict[str, Any], folder: Path) -> StatusConfig:
+    status = StatusConfig(**{"port": STATUS_PORT, **values})
+    return replace(status, token=_below(folder, status.token))
 
 
 def _security(values: dict[str, Any], folder: Path, problems: list[str]) -> SecurityConfig:

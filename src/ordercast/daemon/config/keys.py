@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ordercast.daemon.config.node import PORT_MAX, LinkProtocol, TraceLevel, Transport
+from ordercast.daemon.config.node import AUTO_MTU, PORT_MAX, LinkProtocol, TraceLevel, Transport
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NODE_MAX
 from ordercast.model.quantities import duration_from, size_from
@@ -60,6 +60,12 @@ def read_integer(value: Any, low: int = 0, high: int = INTEGER_MAX) -> int:
         bounds = f"within {low}..{high}" if high < INTEGER_MAX else f"at least {low}"
         raise UsageError(f"must be {bounds}, not {shown(value)}")
     return value
+
+
+def read_mtu(value: Any) -> int:
+    if isinstance(value, str) and value != "auto":
+        raise UsageError(f'{shown(value)} is no MTU: write bytes without quotes, or "auto" for that of the interface')
+    return AUTO_MTU if value == "auto" else read_integer(value, low=1, high=PORT_MAX)
 
 
 def read_number(value: Any) -> float:
@@ -229,7 +235,7 @@ NETWORK = (
     Key("group", "group", read_group),
     Key("port", "port", read_port),
     Key("ttl", "ttl", partial(read_integer, low=1, high=255)),
-    Key("mtu", "mtu", partial(read_integer, low=1, high=PORT_MAX)),
+    Key("mtu", "mtu", read_mtu),
     Key("segmentation", "segmentation", read_flag),
     Key("buffer_size", "buffer_size", read_size),
 )
@@ -261,6 +267,8 @@ STATUS = (
     Key("address", "address", read_address),
     Key("port", "port", read_port_or_none),
     Key("hosts", "hosts", read_host_names),
+    Key("token", "token", read_folder),
+    Key("insecure", "insecure", read_flag),
 )
 CLIENTS = (
     Key("folder", "folder", read_folder),

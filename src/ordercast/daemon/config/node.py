@@ -107,9 +107,17 @@ class Peer:
         return above if above <= PORT_MAX else self.token_port - LINK_OFFSET
 
     @property
+    def addresses(self) -> tuple[str, ...]:
+        """Everywhere where it can be reached."""
+        return self.address, *(place.address for place in self.more), *((self.wide.address,) if self.wide else ())
+
+    @property
     def entry(self) -> Entry:
         """The same in a roster."""
         return Entry(self.node, self.name, (Place(self.address, self.token_port, self.data_port), *self.more))
+
+
+AUTO_MTU = 0  # the file leaves it to the interface
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +126,7 @@ class NetworkConfig:
     group: str = GROUP  # multicast address
     port: int = PORT  # multicast port
     ttl: int = 1  # routers that a multicast packet may pass, plus one
-    mtu: int = 1500  # of the narrowest link: IP packets are never larger
+    mtu: int = 1500  # of the narrowest link: IP packets are never larger; AUTO_MTU until the interface was asked
     segmentation: bool = True  # many packets per system call (UDP_SEGMENT, UDP_GRO) where the kernel can
     buffer_size: int = 32 * MIB  # asked of the kernel, for each socket
     name: str = ""  # for people, where there are several; empty: its number
@@ -148,6 +156,9 @@ class StatusConfig:
     address: str = LOOPBACK
     port: int | None = None  # of /status and /metrics over HTTP; None: not served
     hosts: tuple[str, ...] = ()  # names of this host that may be asked for, beside its addresses and localhost
+    ports: tuple[tuple[str, int], ...] = ()  # of all nodes of the file, by name; 0: not served
+    token: Path | None = None  # the file with what whoever reads it must show; None: nothing
+    insecure: bool = False  # everybody may read it, from other hosts too
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +181,7 @@ class ClientsConfig:
 
 @dataclass(frozen=True, slots=True)
 class SecurityConfig:
-    key: Path | None = None  # the file with the keys of the cluster; None: packets are clear
+    key: Path | None = None  # the file with the keys of the cluster; None: on one machine, the key of its user
     insecure: bool = False  # clear packets are meant
 
 
@@ -213,7 +224,8 @@ class NodeConfig:
     @property
     def is_on_one_machine(self) -> bool:
         """No other host can be a member, and none is meant to be."""
-        return all(ip_address(peer.address).is_loopback for peer in self.peers)
+        peers = (peer for ring in self.each_ring for peer in ring.peers)
+        return all(ip_address(address).is_loopback for peer in peers for address in peer.addresses)
 
     def me(self) -> Peer:
         assert self.node is not None

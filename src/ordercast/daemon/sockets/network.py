@@ -21,7 +21,6 @@ from ordercast.daemon.sockets.udp import (
     SocketAddress,
     address_of,
     ask_for_buffers,
-    drop_echoes,
     is_here,
     join_group,
     open_udp,
@@ -161,8 +160,8 @@ class Sockets:
         """Multicast comes back to this machine if other nodes run here, and to them alone."""
         self._is_looping = self._has_neighbours()
         route_multicast(sender, me.address, self.config.network.ttl, loop=self._is_looping)
-        if self._is_looping:
-            self.data.drops_echoes = drop_echoes(self.data.socket, sender)
+        if self._is_looping and sender.family == socket.AF_INET:
+            self.data.drop_echoes(*sender.getsockname())
 
     def _broadcast_targets(self) -> list[SocketAddress | None]:
         if self.transport is Transport.MULTICAST:

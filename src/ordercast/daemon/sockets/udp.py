@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
 import socket
@@ -13,7 +12,6 @@ from ipaddress import ip_address
 from ordercast.model.errors import UsageError
 
 # Linux, <asm-generic/socket.h> and <linux/in.h>: Python does not name them in all versions.
-SO_ATTACH_FILTER = 26
 SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 IP_MULTICAST_ALL = 49
@@ -112,39 +110,6 @@ def route_multicast(udp: socket.socket, interface: str, ttl: int, *, loop: bool)
         udp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, interface_index(interface))
         udp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, ttl)
         udp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, loop)
-
-
-# A program for the kernel: (load source port; is it mine? load source address; is it mine? refuse : accept).
-_INSTRUCTION = struct.Struct("=HBBI")
-_LOAD_HALF, _LOAD_WORD, _JUMP_IF_EQUAL, _RETURN = 0x28, 0x20, 0x15, 0x06
-_NETWORK_HEADER = -0x100000 & 0xFFFFFFFF
-_SOURCE_ADDRESS_AT = 12  # in an IPv4 header
-
-
-def drop_echoes(receiver: socket.socket, sender: socket.socket) -> bool:
-    """Multicast that is looped back for our neighbours comes back to us too: let the kernel drop it. Without this the
-    engine would, as duplicates."""
-    if receiver.family != socket.AF_INET:
-        return False
-    address, port = sender.getsockname()
-    program = b"".join(
-        _INSTRUCTION.pack(*instruction)
-        for instruction in (
-            (_LOAD_HALF, 0, 0, 0),
-            (_JUMP_IF_EQUAL, 0, 3, port),
-            (_LOAD_WORD, 0, 0, (_NETWORK_HEADER + _SOURCE_ADDRESS_AT) & 0xFFFFFFFF),
-            (_JUMP_IF_EQUAL, 0, 1, int.from_bytes(socket.inet_aton(address), "big")),
-            (_RETURN, 0, 0, 0),
-            (_RETURN, 0, 0, 0xFFFFFFFF),
-        )
-    )
-    memory = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("@HP", len(program) // _INSTRUCTION.size, ctypes.addressof(memory))
-    try:
-        receiver.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, header)
-    except OSError:
-        return False
-    return True
 
 
 def ask_for_buffers(udp: socket.socket, size: int) -> None:

@@ -119,6 +119,14 @@ def _sealing(sealing: SealingStatus) -> Iterator[str]:
 
 
 def _clients(clients: ClientsStatus) -> Iterator[str]:
+    called = clients.callback
+    if called is not None and called.slow:
+        yield (
+            f"on_message took up to {called.longest_ns / MILLISECOND:.0f} ms, and {counted(called.slow, 'time')} more "
+            "than 1 ms: everybody waits meanwhile; hand long work to a task or a thread"
+        )
+    if called is not None and called.raised:
+        yield f"on_message has raised an exception {counted(called.raised, 'time')}: see the program's log"
     for hold in clients.holding:
         if hold.for_ns > HOLD_NS:
             yield (

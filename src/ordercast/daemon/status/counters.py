@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
+from ordercast.daemon.status.absences import Absences
 from ordercast.daemon.status.alarms import Alarms
+from ordercast.daemon.status.latency import DeliveryLatency
 from ordercast.model.configuration import Configuration
 from ordercast.model.ids import ConfigurationId, Instant
-from ordercast.session.counters import ClientCounters
+from ordercast.session.counters import CallbackCounters, ClientCounters
 
 VIEWS_KEPT = 32
 
@@ -36,15 +38,19 @@ class Counters:
     pauses: int = 0  # times when this process did not run for so long that a timer was very late
     longest_pause_ns: int = 0
     last_pause_at: Instant | None = None
+    last_pause_ns: int = 0
     clients: ClientCounters = field(default_factory=ClientCounters)
+    callback: CallbackCounters | None = None  # of the program that embeds the node
     refused: Counter[str] = field(default_factory=Counter)  # packets that are not for us or not well formed, by why
     occurred: Counter[str] = field(default_factory=Counter)  # rare events of the engine
     moves: Counter[str] = field(default_factory=Counter)  # "Operational → Gather", …
     views: deque[tuple[Instant, Configuration]] = field(default_factory=lambda: deque(maxlen=VIEWS_KEPT))
     remarks: dict[ConfigurationId, str] = field(
         default_factory=dict
-    )  # on some of these views: how node lists differed then
+    )  # on some of these views: how node lists differed then, who was back
     alarms: Alarms = field(default_factory=Alarms)
+    absences: Absences = field(default_factory=Absences)
+    latency: DeliveryLatency = field(default_factory=DeliveryLatency)
 
     def remark(self, view: ConfigurationId, text: str) -> None:
         kept = {each.id for _, each in self.views}

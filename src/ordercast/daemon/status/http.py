@@ -10,6 +10,9 @@ name resolve to this host (DNS rebinding) reads nothing.
     /metrics   the same for Prometheus
     /healthz   200 as long as the node runs
     /readyz    200 when messages flow, 503 during a change or when what waits cannot be sent
+
+Where a token is asked for (`guard.py`), whoever does not show it is told by the last two whether all is well, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from ordercast.daemon.config.defaults import host_and_port
 from ordercast.daemon.sockets.tcp import TcpServer
 from ordercast.daemon.status import metrics
 from ordercast.daemon.status.advice import advised
+from ordercast.daemon.status.guard import StatusGuard
 from ordercast.daemon.status.parts import Status
 from ordercast.daemon.status.report import Meter, ObservedNode, status_of
 from ordercast.model.errors import UsageError
@@ -38,6 +42,8 @@ CONNECTIONS_MAX = 32
 SAMPLE_EVERY_S = 1.0  # rates are right for whoever asks for the first time, too
 LOCALHOST = "localhost"
 FOREIGN_HOST = "this host is not known by that name: ask for its address, or add the name to hosts in [status]\n"
+NO_TOKEN = "this status is for those who show its token: Authorization: Bearer TOKEN\n"
+OPEN_PATHS = ("/healthz", "/readyz")  # for everybody, without a reason
 
 _log = logging.getLogger(__name__)
 
@@ -52,12 +58,15 @@ class HttpAnswer(NamedTuple):
 class StatusServer(TcpServer):
     """Serves one node's status while it is entered."""
 
-    def __init__(self, node: ObservedNode, address: str, port: int, hosts: Sequence[str] = ()) -> None:
+    def __init__(
+        self, node: ObservedNode, address: str, port: int, hosts: Sequence[str] = (), guard: StatusGuard | None = None
+    ) -> None:
         super().__init__(address, port, REQUEST_SIZE_MAX)
         self._node = node
         self._meter = Meter()
         self._sampler: asyncio.Task[None] | None = None
         self._hosts = frozenset((LOCALHOST, *hosts))
+        self._guard = guard
         self._silent: dict[asyncio.Task[None], None] = {}  # who have not asked yet, in the order of their coming
 
     async def __aenter__(self) -> Self:
@@ -124,15 +133,20 @@ class StatusServer(TcpServer):
             return HttpAnswer(HTTPStatus.BAD_REQUEST, "this is not an HTTP/1.1 request\n"), False
         if not self._is_host(request):
             return HttpAnswer(HTTPStatus.FORBIDDEN, FOREIGN_HOST), words[0] == "HEAD"
-        return self._answer(words[0], words[1].partition("?")[0]), words[0] == "HEAD"
+        answer = self._answer(words[0], words[1].partition("?")[0], is_known=self._is_known(request))
+        return answer, words[0] == "HEAD"
 
     def _is_host(self, request: bytes) -> bool:
         """Whether the request is for this host; HTTP/1.0 need not say."""
-        lines = request.decode("latin-1").split("\r\n")[1:]
-        hosts = [value.strip() for name, _, value in (line.partition(":") for line in lines) if name.lower() == "host"]
+        hosts = _headers(request, "host")
         return all(_name_of(host) in self._hosts or _is_address(_name_of(host)) for host in hosts) and len(hosts) <= 1
 
-    def _answer(self, method: str, path: str) -> HttpAnswer:
+    def _is_known(self, request: bytes) -> bool:
+        """Whether whoever asks may read everything."""
+        shown = _headers(request, "authorization")
+        return self._guard is None or (len(shown) == 1 and self._guard.is_known(shown[0]))
+
+    def _answer(self, method: str, path: str, *, is_known: bool) -> HttpAnswer:
         paths: dict[str, Callable[[], HttpAnswer]] = {
             "/status": self._on_status,
             "/metrics": self._on_metrics,
@@ -143,8 +157,11 @@ class StatusServer(TcpServer):
             return HttpAnswer(HTTPStatus.NOT_FOUND, f"there is {', '.join(paths)}\n")
         if method not in ("GET", "HEAD"):
             return HttpAnswer(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD\n", headers=("Allow: GET, HEAD",))
+        if not is_known and path not in OPEN_PATHS:
+            return HttpAnswer(HTTPStatus.UNAUTHORIZED, NO_TOKEN, headers=("WWW-Authenticate: Bearer",))
         try:
-            return paths[path]()
+            found = paths[path]()
+            return found if is_known else found._replace(body=f"{found.status.phrase.lower()}\n")
         except Exception:  # a status that cannot be told must not end the node
             _log.exception("%s could not be answered", path)
             return HttpAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, "the status could not be told; see the log\n")
@@ -171,6 +188,12 @@ class StatusServer(TcpServer):
             stalled = f"removed from the cluster: version {roster.version} of the node list does not have this node"
         text = stalled or f"{engine.state_name.lower()}, {len(engine.configuration.members)} members"
         return HttpAnswer(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE, f"{text}\n")
+
+
+def _headers(request: bytes, wanted: str) -> list[str]:
+    """Return what the headers of this name say."""
+    lines = request.decode("latin-1").split("\r\n")[1:]
+    return [value.strip() for name, _, value in (line.partition(":") for line in lines) if name.lower() == wanted]
 
 
 def _name_of(host: str) -> str:

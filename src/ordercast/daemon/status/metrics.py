@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ordercast.daemon.status.latency import histogram_lines
 from ordercast.daemon.status.parts import LaneStatus, NetworkStatus, Status
 from ordercast.daemon.status.rings_section import RingsSection, TokenStatus
 from ordercast.daemon.status.sites_section import SiteLinkStatus, SitesSection
@@ -119,7 +120,7 @@ def _by(label: str, values: Callable[[Status], dict[str, int]]) -> Callable[[Sta
 def _build(status: Status) -> Samples:
     me = status.me
     labels = {"version": me.version, "wire_version": str(me.wire_version), "node": me.name, "cluster": me.cluster}
-    labels["engine"] = status.engine
+    labels |= {"engine": status.engine, "kernel": me.kernel}
     return [(labels, 1)]
 
 
@@ -372,6 +373,7 @@ METRICS = (
     Metric("segmentation", "1 when a system call carries many packets", lambda s: s.sockets.segmentation),
 )
 PREFIX = "ordercast_"
+LATENCY, LATENCY_HELP = "delivery_latency_seconds", "From submission to delivery at the same node, of some messages"
 
 
 def metrics_text(status: Status) -> str:
@@ -381,6 +383,7 @@ def metrics_text(status: Status) -> str:
         lines.append(f"# HELP {name} {metric.help}")
         lines.append(f"# TYPE {name} {metric.kind}")
         lines += [f"{name}{_labels(labels)} {_number(value)}" for labels, value in metric.samples(status)]
+    lines += histogram_lines(PREFIX + LATENCY, LATENCY_HELP, status.latency)
     return "\n".join(lines) + "\n"
 
 

@@ -13,8 +13,11 @@ from typing import Any
 
 from ordercast import __version__
 from ordercast.daemon.status.counters import SocketCounters
+from ordercast.daemon.status.latency import LatencyStatus
 from ordercast.daemon.status.sections import Section
 from ordercast.model.configuration import ConfigurationKind
+from ordercast.model.kernel import NAME
+from ordercast.session.counters import CallbackCounters
 from ordercast.wire.head import VERSION
 
 
@@ -27,6 +30,7 @@ class Identity:
     version: str = __version__
     wire_version: int = VERSION
     python: str = platform.python_version()
+    kernel: str = NAME  # what reads and builds packets: pure or compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,14 @@ class HoldStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicatedStatus:
+    """A replicated state, and who has a replica of it."""
+
+    name: str
+    replicas: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ClientsStatus:
     """Sessions that send and receive here, and the groups of the whole cluster."""
 
@@ -122,6 +134,8 @@ class ClientsStatus:
     denials: dict[str, int] = field(default_factory=dict)  # what clients had no right to, by right
     certificate_days: int | None = None  # until the daemon's certificate ends; None without one
     identities: dict[str, int] = field(default_factory=dict)  # sessions by who they are
+    states: tuple[ReplicatedStatus, ...] = ()  # replicated states with replicas anywhere, the first hundred by name
+    callback: CallbackCounters | None = None  # of the program that embeds the node, if it has given on_message
     holding: tuple[HoldStatus, ...] = ()  # for whom everybody waits now
 
 
@@ -195,6 +209,19 @@ class NodesStatus:
     is_removed: bool  # this node is not on its own list any more
 
 
+@dataclass(frozen=True, slots=True)
+class NodePlace:
+    """A node of the cluster as this one knows it: where its status is, and since when it is away."""
+
+    name: str
+    node: int
+    status: str | None  # HOST:PORT; None: it serves none that can be asked from elsewhere
+    is_member: bool
+    away_ns: int | None = None  # None: it is a member, or was never seen
+    last_view: str = ""  # in which it was seen
+    why: str = ""  # it is away
+
+
 class Refusal(Enum):
     """Why a packet was not taken."""
 
@@ -262,6 +289,8 @@ class Status:
     nodes: NodesStatus | None = None  # None where the cluster has no node list
     storage: StorageStatus = StorageStatus()
     sealing: SealingStatus = SealingStatus()
+    everybody: tuple[NodePlace, ...] = ()  # all nodes that are known
+    latency: tuple[LatencyStatus, ...] = ()  # from submission here to delivery here, by service
     warnings: tuple[str, ...] = ()  # what a person should look at, one sentence each
 
     def document(self) -> dict[str, Any]:

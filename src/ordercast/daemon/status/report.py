@@ -36,11 +36,11 @@ from ordercast.daemon.status.parts import (
     TraceStatus,
     ViewChange,
 )
+from ordercast.daemon.status.places import everybody, id_text
 from ordercast.daemon.status.sections import SECTIONS
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
-from ordercast.model.ids import SECOND, ConfigurationId, Instant, ProcessId, node_of
+from ordercast.model.ids import SECOND, Instant, ProcessId, node_of
 from ordercast.networks.layer import Networks
-from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import ObservedEngine
 
 RATE_SPAN_NS = 5 * SECOND
@@ -191,6 +191,8 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
         occurred=dict(sorted(counters.occurred.items())),
         moves=dict(sorted(counters.moves.items())),
         views=tuple(_views(node, [(time_of(at), view) for at, view in counters.views])),
+        latency=counters.latency.told(),
+        everybody=everybody(node, now),
         alarms=tuple(_alarm(time_of(entry.at), entry) for entry in counters.alarms.entries()),
     )
 
@@ -239,11 +241,6 @@ def _configuration(node: ObservedNode) -> ConfigurationStatus:
         members=members,
         missing=missing,
     )
-
-
-def id_text(id: ConfigurationId, node: ObservedNode) -> str:
-    text = entry_of(node.config.engine).id_text
-    return f"{id.seq}.{node.name_of(id.representative)}" if text is None else text(id)
 
 
 def _lanes(network: ObservedSockets) -> tuple[tuple[str, ObservedLane], ...]:

@@ -10,8 +10,8 @@ PART = 4  # a good burst has this part of a share; so much of the window is ackn
 
 def share_left(merge: Merge, window: int, backlog_max: int) -> int:
     """A share of the window by weight, less what is not known to be everywhere; and no more than all may keep."""
-    mine, held = merge.streams[merge.me].count, sum([stream.count for stream in merge.streams])
-    return max(0, min(_share(merge, window) - mine, backlog_max - held))
+    counts = [stream.count for stream in merge.streams]
+    return max(0, min(_share(merge, window) - counts[merge.me], backlog_max - sum(counts)))
 
 
 def burst_left(merge: Merge, window: int, backlog_max: int, wanted: int) -> int:
@@ -19,8 +19,10 @@ def burst_left(merge: Merge, window: int, backlog_max: int, wanted: int) -> int:
     left is little beside what is wanted, or what is wanted is little and so much is on its way that all will soon
     acknowledge it."""
     left, mine = share_left(merge, window, backlog_max), merge.streams[merge.me].count
+    if not mine:
+        return left
     good = min(merge.line.newest.block, _share(merge, window) // PART)
-    if not mine or (wanted >= good and left >= good):
+    if wanted >= good and left >= good:
         return left
     is_crowded = mine >= good and sum([stream.count for stream in merge.streams]) >= window // PART
     return left if left >= wanted and not is_crowded else 0
@@ -29,8 +31,3 @@ def burst_left(merge: Merge, window: int, backlog_max: int, wanted: int) -> int:
 def _share(merge: Merge, window: int) -> int:
     newest = merge.line.newest
     return max(LEAST, window * newest.weights[merge.me] // newest.period)
-
-
-def somebody_is_behind(merge: Merge) -> bool:
-    """An application of another member cannot take more deliveries."""
-    return any(stream.mark is not None and stream.mark.is_behind for stream in merge.streams)

@@ -57,6 +57,7 @@ class Merge:
     safe: Place = 0  # all members know everything up to here
     discarded: Place = 0  # packets up to here are forgotten
     highest: Place = 0  # the highest place of a packet
+    behind: set[int] = field(default_factory=set)  # other members whose applications cannot take more deliveries
     asked_safe: Place = 0  # the highest place up to the aru of a packet that asks for safe delivery
     announced: dict[tuple[int, int], tuple[Place, DistributionFields]] = field(
         default_factory=dict
@@ -113,7 +114,9 @@ class Merge:
         self.line.forget(self.delivered + 1)
 
     def _raise_safe(self) -> None:
-        self.safe = max(self.safe, min(self.arus))
+        safe = min(self.arus)
+        if safe > self.safe:
+            self.safe = safe
 
     @property
     def limit(self) -> Place:
@@ -180,9 +183,11 @@ class Merge:
 
     def hear_aru(self, member: int, aru: Place) -> None:
         """A member said that it knows everything up to there."""
-        if aru > self.arus[member] and member != self.me:
+        before = self.arus[member]
+        if aru > before and member != self.me:
             self.arus[member] = aru
-            self._raise_safe()
+            if before <= self.safe:
+                self._raise_safe()
 
     def hear(self, mark: Mark) -> bool:
         """Take a statement; True when it is newer than what was heard. WireError when it cannot be."""
@@ -192,23 +197,31 @@ class Merge:
             return False
         if before is not None and (mark.next < before.next or mark.aru < before.aru or mark.last < before.last):
             raise WireError("a later mark that takes back what an earlier one said")
-        if mark.next > self.limit + FAR * self.config.reach or mark.last > stream.last + 2 * self.backlog_max:
+        limit = self.limit
+        if mark.next > limit + FAR * self.config.reach or mark.last > stream.last + 2 * self.backlog_max:
             raise WireError("a mark that cannot be true")
-        if mark.next <= self.limit and mark.aru >= self.line.next_owned(mark.originator, mark.next):
+        if mark.next <= min(mark.aru, limit) and mark.aru >= self.line.next_owned(mark.originator, mark.next):
             raise WireError("a mark whose aru lies above its sender's own frontier")
         stream.mark = mark
-        stream.high = max(stream.high, mark.last)
+        (self.behind.add if mark.is_behind else self.behind.discard)(mark.originator)
+        if mark.last > stream.high:
+            stream.high = mark.last
         self.hear_aru(mark.originator, mark.aru)
-        self.safe = max(self.safe, min(mark.stable, self.aru))
-        self._apply_mark(stream)
-        self._update(mark.originator)
+        if mark.stable > self.safe:
+            self.safe = max(self.safe, min(mark.stable, self.aru))
+        if self._apply_mark(stream):
+            self._update(mark.originator)
         return True
 
     @staticmethod
-    def _apply_mark(stream: MemberStream) -> None:
-        """A mark counts when all packets that it speaks of are here; what an older one proved stays."""
-        if stream.mark is not None and stream.mark.last <= stream.last:
-            stream.next = max(stream.next, stream.mark.next)
+    def _apply_mark(stream: MemberStream) -> bool:
+        """A mark counts when all packets that it speaks of are here; what an older one proved stays. True when it
+        proves more."""
+        mark = stream.mark
+        if mark is None or mark.last > stream.last or mark.next <= stream.next:
+            return False
+        stream.next = mark.next
+        return True
 
     def _learn(self, member: int, run: PacketRun) -> None:
         """An announcement is in order in its stream. It counts when those before it are known: whoever had the office

@@ -34,7 +34,7 @@ from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.states.token_visit import TokenExchange
 from ordercast.order.traffic import Traffic
 from ordercast.wire.head import CLUSTER, HEAD_SIZE, KIND_AT, MAGIC, kind_of, transmitter_of
-from ordercast.wire.header import RING
+from ordercast.wire.header import RETRANSMITTED, RING
 from ordercast.wire.run import PacketRun
 
 KINDS = frozenset(map(int, AdaptiveKind))
@@ -183,7 +183,10 @@ class AdaptiveNode(Frame):
             is_new = merge.take(run, number)
             merge.hear_aru(merge.heading.places[run.originator], aru)
             if isinstance(state, Direct):
-                state.on_direct(run, number, aru, transmitter, step, is_new=is_new)
+                if run.flags & RETRANSMITTED:
+                    state.on_answer(run, number, transmitter, step)
+                if is_new:
+                    state.on_new(run, aru, transmitter, step)
             return run.count
         packet = data[start : start + size]
         kind_of(packet, step.facts.cluster)

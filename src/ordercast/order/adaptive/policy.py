@@ -63,7 +63,8 @@ class Policy:
     looked: int = 0  # looks until now, in `adapt_ns` since time began
 
     def sent(self, process: ProcessId, packets: int, now: Instant) -> None:
-        self.look(now)
+        if now // self.config.adapt_ns != self.looked:
+            self.look(now)
         counts = self.counts.get(process)
         if counts is None:
             counts = self.counts[process] = deque([0], LOOKS)

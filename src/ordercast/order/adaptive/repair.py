@@ -71,9 +71,10 @@ class Repair:
         for stream in merge.streams if is_whole else ():
             is_whole = is_whole and stream.high == stream.last
         if is_whole:
-            for ended in self.wants.values():
-                self._ended(ended, now)
-            self.wants.clear()
+            if self.wants:
+                for ended in self.wants.values():
+                    self._ended(ended, now)
+                self.wants.clear()
             return
         for member, stream in enumerate(merge.streams):
             owes_word = merge.frontiers[member] <= merge.highest or self._owes_aru(merge, member, awaited)
@@ -109,7 +110,7 @@ class Repair:
     def is_blocked(self, merge: Merge, now: Instant) -> bool:
         """Whether a member has held up the order for long: what is sent now cannot be delivered, and would have to be
         exchanged if that member is gone."""
-        return any(
+        return bool(self.wants) and any(
             now - want.since >= self.delay_max and merge.frontiers[member] <= merge.highest
             for member, want in self.wants.items()
         )

@@ -132,18 +132,16 @@ def _peers(weights: Sequence[int]) -> tuple[int, ...]:
 class Line:
     """The distributions of one configuration that are known, and no longer needed ones forgotten."""
 
-    __slots__ = ("_all",)
+    __slots__ = ("_all", "newest")
 
     def __init__(self, first: Distribution) -> None:
         self._all = [first]
-
-    @property
-    def newest(self) -> Distribution:
-        return self._all[-1]
+        self.newest = first
 
     def add(self, distribution: Distribution) -> None:
         assert distribution.number == self.newest.number + 1 and distribution.base > self.newest.base
         self._all.append(distribution)
+        self.newest = distribution
 
     def is_outdated(self, place: Place) -> bool:
         """Whether the oldest distribution ends below this place."""
@@ -156,6 +154,8 @@ class Line:
 
     def at(self, place: Place) -> Distribution:
         """Return the distribution that this place belongs to."""
+        if place >= self.newest.base:
+            return self.newest
         for distribution in reversed(self._all):
             if distribution.base <= place:
                 return distribution
@@ -163,9 +163,8 @@ class Line:
 
     def next_owned(self, member: int, place: Place) -> Place:
         """Return the lowest place from here on that is this member's. Steps over distributions, never over slots."""
-        newest = self._all[-1]
-        if place >= newest.base:
-            return newest.next_owned(member, place)
+        if place >= self.newest.base:
+            return self.newest.next_owned(member, place)
         for index, distribution in enumerate(self._all):
             following = self._all[index + 1].base if index + 1 < len(self._all) else None
             if following is not None and following <= place:

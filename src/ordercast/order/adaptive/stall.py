@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ordercast.model.ids import Instant, process_text
-from ordercast.order.adaptive.flow import share_left, somebody_is_behind
+from ordercast.order.adaptive.flow import share_left
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.membership.step import Facts
 
@@ -13,7 +13,7 @@ def why_stalled(facts: Facts, now: Instant) -> str:
     assert isinstance(merge, Merge)
     if facts.is_behind:
         return "the application of this process does not take its deliveries"
-    if somebody_is_behind(merge):
+    if merge.behind:
         return "an application of another member does not take its deliveries, look for flow.is_behind in their status"
     members = facts.installed.members
     if not share_left(merge, facts.config.window, facts.config.backlog_max):

@@ -67,7 +67,8 @@ class MemberStream:
         """Keep packets in a row, the first of which has this number. Return whether any was new, and what is in order
         now and was not before. WireError when places do not rise with numbers."""
         last = number + run.count - 1
-        self.high = max(self.high, last)
+        if last > self.high:
+            self.high = last
         if last <= self.last:
             return False, []
         if number <= self.last:

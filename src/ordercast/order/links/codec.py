@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import Instant, ProcessId
+from ordercast.order.links.packing import NumberedBody
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.head import HEAD, HEAD_SIZE, OPENING
 from ordercast.wire.reader import ByteReader
@@ -73,6 +74,19 @@ def encode_link(cluster: bytes, transmitter: ProcessId, head: LinkHead, rider: b
     """Return the packet that says this."""
     size = LINK_HEAD_SIZE + len(rider) + len(body)
     return _ALL.pack(OPENING, size, cluster, transmitter, *head) + rider + body
+
+
+def encode_run(
+    cluster: bytes, transmitter: ProcessId, head: LinkHead, rider: bytes, bodies: Sequence[NumberedBody]
+) -> list[bytes]:
+    """Return packets that differ in their numbers and bodies alone; of the head the kind, flags and number do not
+    count."""
+    _, _, tag, _, *last = head
+    pack, start = _ALL.pack, LINK_HEAD_SIZE + len(rider)
+    return [
+        pack(OPENING, start + len(body), cluster, transmitter, DATA, is_part, tag, number, *last) + rider + body
+        for number, (body, is_part) in bodies
+    ]
 
 
 def decode_link(packet: bytes, rider_size: int) -> tuple[LinkHead, bytes, bytes]:

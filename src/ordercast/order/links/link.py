@@ -33,6 +33,7 @@ from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.order.links.codec import (
     DATA,
+    LINK_HEAD_SIZE,
     PART,
     PROBE,
     RANGES_MAX,
@@ -43,12 +44,14 @@ from ordercast.order.links.codec import (
     decode_ranges,
     encode_link,
     encode_ranges,
+    encode_run,
     stamp_of,
 )
 from ordercast.order.links.config import LinkConfig
 from ordercast.order.links.receiver import NEVER, LinkReceiver
 from ordercast.order.links.regulator import Open, Regulator
 from ordercast.order.links.round_trip import RoundTrip
+from ordercast.order.links.runs import run_of
 from ordercast.order.links.sender import LinkSender
 from ordercast.wire.head import kind_of, transmitter_of
 
@@ -196,6 +199,28 @@ class Link:
             self.counts.dropped += 1
             raise
 
+    def receive_run(self, data: bytes, size: int, now: Instant) -> Brought | None:
+        """Take packets of `size` bytes each, the last one perhaps shorter, if they are one payload in parts and come in
+        their turn. None, and nothing has changed, if they are anything else: then they are taken one by one."""
+        body_at = LINK_HEAD_SIZE + self._config.rider_size
+        run = run_of(data, size, body_at) if self.receiver.is_in_turn and self.failure is None else None
+        if run is None:
+            return None
+        try:
+            kind_of(data[:size], self._cluster)
+            head, rider, _ = decode_link(data[:size], self._config.rider_size)
+        except WireError:
+            return None
+        is_mine = transmitter_of(data) == self.peer and head.tag == self.tags.theirs
+        if not is_mine or head.number != self.receiver.next or head.aru + head.beyond > self.sender.high:
+            return None
+        if len(run.payload) > self._config.payload_max:
+            return None
+        self._take_head(head, now)
+        self.counts.received += run.packets - 1
+        self.receiver.take_run(run.packets, now)
+        return Brought([run.payload], rider)
+
     def _take(self, packet: bytes, now: Instant) -> Brought:
         kind_of(packet, self._cluster)
         head, rider, body = decode_link(packet, self._config.rider_size)
@@ -247,23 +272,26 @@ class Link:
     @property
     def _stalled_at(self) -> Instant:
         stall = self._config.stall_ns
-        if not stall:
+        if not stall or (self.sender.is_acknowledged and self.receiver.is_in_turn):
             return NEVER
         stall += STALL_TRIPS * self.path.smooth  # a path that is busy is not one that has failed
-        sending = self.sender.moved_at + stall if self.sender.kept else NEVER
-        receiving = self.receiver.moved_at + stall if self.receiver.missing else NEVER
+        sending = NEVER if self.sender.is_acknowledged else self.sender.moved_at + stall
+        receiving = NEVER if self.receiver.is_in_turn else self.receiver.moved_at + stall
         return Instant(min(sending, receiving))
 
     def flush(self, now: Instant) -> list[Burst]:
         """Return what leaves now: questions, what was asked for, what is new, an acknowledgement where nothing else
         carries it. Time may end the link; then nothing leaves."""
+        if not self.sender.is_eager and self._is_early(now):
+            return []
         self._judge(now)
         asked = () if self.failure else self.receiver.due(now)
         self._judge_hopes()
         if self.failure is not None:
             return []
         packets = [self._status(asked[at : at + RANGES_MAX], now) for at in range(0, len(asked), RANGES_MAX)]
-        packets += [self._data(number, *body, now) for number, body in self.sender.packets(now)]
+        if bodies := self.sender.packets(now):
+            packets += encode_run(self._cluster, self._me, self._head(DATA, 0, 0, now), self._rider, bodies)
         if self.sender.tail_due <= now or (self.receiver.ack_due <= now and not packets):
             packets.append(self._status((), now))
         if packets:
@@ -271,6 +299,11 @@ class Link:
         self.counts.sent += len(packets)
         self.counts.sent_bytes += sum(map(len, packets))
         return bursts_of(packets)
+
+    def _is_early(self, now: Instant) -> bool:
+        """Whether nothing is due."""
+        due = self.next_deadline
+        return (due is None or now < due) and not (self.receiver.is_hopeless or self.sender.is_hopeless)
 
     def _judge(self, now: Instant) -> None:
         if now >= self._silent_at:
@@ -293,14 +326,13 @@ class Link:
         self.sender.regulator.left(len(packet), now)
         return packet
 
-    def _data(self, number: int, body: bytes, is_part: bool, now: Instant) -> bytes:
-        return self._packet(DATA, PART if is_part else 0, number, body, now)
-
     def _packet(self, kind: int, flags: int, number: int, body: bytes, now: Instant) -> bytes:
+        return encode_link(self._cluster, self._me, self._head(kind, flags, number, now), self._rider, body)
+
+    def _head(self, kind: int, flags: int, number: int, now: Instant) -> LinkHead:
         receiver = self.receiver
         stamps = stamp_of(now), self.path.echo(now)
-        head = LinkHead(kind, flags, self.tags.mine, number, receiver.aru, receiver.beyond, *stamps)
-        return encode_link(self._cluster, self._me, head, self._rider, body)
+        return LinkHead(kind, flags, self.tags.mine, number, receiver.aru, receiver.beyond, *stamps)
 
     def check_invariants(self) -> None:
         self.sender.check_invariants()
@@ -310,12 +342,14 @@ class Link:
 def bursts_of(packets: list[bytes]) -> list[Burst]:
     """Return packets as bursts: those in a row of equal size together, with a shorter one at the end."""
     bursts: list[Burst] = []
-    run: list[bytes] = []
-    for packet in packets:
-        if run and (len(packet) > len(run[0]) or len(run[-1]) < len(run[0])):
-            bursts.append((b"".join(run), len(run[0])))
-            run = []
-        run.append(packet)
-    if run:
-        bursts.append((b"".join(run), len(run[0])))
+    first = size = 0  # the first packet of a run, and its size
+    is_ended = True
+    for place, length in enumerate(map(len, packets)):
+        if is_ended or length > size:
+            if place:
+                bursts.append((b"".join(packets[first:place]), size))
+            first, size = place, length
+        is_ended = length < size
+    if packets:
+        bursts.append((b"".join(packets[first:]), size))
     return bursts

@@ -20,9 +20,11 @@ LENGTH: Final = struct.Struct(">H")
 LENGTH_SIZE: Final = 4  # the larger of the two: what is before a payload, and before a part
 PARTS_MAX: Final = 4096  # of one payload
 _PART: Final = struct.Struct(">HH")
+PART_HEAD_SIZE: Final = _PART.size
 assert max(LENGTH.size, _PART.size) == LENGTH_SIZE
 
 Body = tuple[bytes, bool]  # and whether it is a part
+NumberedBody = tuple[int, Body]
 
 
 @dataclass(slots=True)
@@ -73,10 +75,23 @@ class Packer:
                 self.waiting -= len(payload)
         return b"".join(pieces), False
 
+    def take_many(self, limit: int) -> list[Body]:
+        """Return the next bodies, so many at most."""
+        bodies: list[Body] = []
+        parts = self._parts
+        while self and len(bodies) < limit:
+            bodies.append(self.take())
+            if count := min(len(parts), limit - len(bodies)):  # the other parts of the same payload
+                rest = [(parts.popleft(), True) for _ in range(count)]
+                self.waiting -= sum([len(part) for part, _ in rest]) - count * _PART.size
+                bodies += rest
+        return bodies
+
     def _divide(self, payload: bytes) -> None:
         size = self.body_max - _PART.size
         pieces = [payload[at : at + size] for at in range(0, len(payload), size)]
-        self._parts.extend(_PART.pack(index, len(pieces)) + piece for index, piece in enumerate(pieces))
+        pack, count = _PART.pack, len(pieces)
+        self._parts.extend([pack(index, count) + piece for index, piece in enumerate(pieces)])
 
     def _next_part(self) -> Body:
         part = self._parts.popleft()
@@ -134,3 +149,9 @@ class PartStore:
         payload = b"".join(parts[place] for place in sorted(parts))
         self.size -= len(payload)
         return payload
+
+
+def is_whole(heads: bytes) -> bool:
+    """Whether these are what is before each part of one payload, from the first to the last, in order."""
+    count = len(heads) // _PART.size
+    return heads == struct.pack(f">{count}L", *range(count, count + (count << 16), 1 << 16))

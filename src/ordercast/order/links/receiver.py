@@ -93,6 +93,18 @@ class LinkReceiver:
             payloads = [whole]
         return self._in_order(number, payloads) if self._config.is_ordered else payloads
 
+    @property
+    def is_in_turn(self) -> bool:
+        """Whether everything came that was sent, as far as is known."""
+        return not self._missing
+
+    def take_run(self, count: int, now: Instant) -> None:
+        """Take so many packets in their turn, whose payload goes up now."""
+        assert not self._missing and not self._held, "nothing waits for what is missing"
+        self._owe(now, count)
+        self.next += count
+        self.aru, self.moved_at = self.next - 1, now
+
     def _is_new(self, number: int) -> bool:
         return number >= self.next or number in self._missing
 
@@ -158,8 +170,8 @@ class LinkReceiver:
         config = self._config
         return max(trip, min(config.again_min_ns << min(asked - 1, 30), config.again_max_ns))
 
-    def _owe(self, now: Instant) -> None:
-        self._unacknowledged += 1
+    def _owe(self, now: Instant, packets: int = 1) -> None:
+        self._unacknowledged += packets
         if self._unacknowledged >= self._config.ack_every:
             self.ack_due = now
         elif self.ack_due == NEVER:

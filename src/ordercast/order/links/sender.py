@@ -7,24 +7,18 @@ is told of it: nothing else would show that the tail is lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Final
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import Instant
 from ordercast.order.links.codec import LINK_HEAD_SIZE, Ranges
 from ordercast.order.links.config import LinkConfig
-from ordercast.order.links.packing import Body, Packer
+from ordercast.order.links.packing import Body, NumberedBody, Packer
 from ordercast.order.links.receiver import NEVER
-from ordercast.order.links.regulator import Regulator
+from ordercast.order.links.regulator import Open, Regulator
 from ordercast.order.links.round_trip import RoundTrip
 
-
-@dataclass(slots=True)
-class _Unacknowledged:
-    body: Body
-    sent_at: Instant  # the last time
-    asked: int = 0
+EMPTY: Final[Body] = (b"", False)  # for the sake of what rides on it
 
 
 class LinkSender:
@@ -43,7 +37,9 @@ class LinkSender:
         self.tail_due = NEVER
         self._tail_wait = config.tail_ns
         self._arrived = 0  # packets that the other side said it has
-        self._store: dict[int, _Unacknowledged] = {}
+        self._store: dict[int, Body] = {}  # what is not acknowledged, by number
+        self._sent_at: dict[int, Instant] = {}  # likewise, the last time
+        self._asked: dict[int, int] = {}  # how often the other side has asked for some of it
         self._resend: dict[int, None] = {}  # numbers, in the order in which they were asked for
         self._ready_at = NEVER  # when the rate lets the next packet go
         self._carry_at = NEVER  # an empty packet is numbered then, for the sake of its rider
@@ -54,6 +50,16 @@ class LinkSender:
     def under_way(self) -> int:
         """Packets that were sent and, as far as is known, have not come."""
         return self.high - self._arrived
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether nothing is kept."""
+        return not self._store
+
+    @property
+    def is_eager(self) -> bool:
+        """Whether there is something that leaves as soon as it may."""
+        return bool(self._resend or self._must_carry or self.packer)
 
     @property
     def kept(self) -> int:
@@ -82,9 +88,12 @@ class LinkSender:
             self._arrived = aru + beyond
         if aru <= self.aru:
             return
+        store, sent_at = self._store, self._sent_at
         for number in range(self.aru + 1, aru + 1):
-            del self._store[number]
-            self._resend.pop(number, None)
+            del store[number], sent_at[number]
+        if self._asked:
+            self._asked = {number: times for number, times in self._asked.items() if number > aru}
+            self._resend = {number: None for number in self._resend if number > aru}
         self.aru, self.moved_at = aru, now
         self._tail_wait = self._config.tail_ns
         if not self._store:
@@ -96,52 +105,67 @@ class LinkSender:
         trip = self._path.least * 7 // 8
         for first, last in ranges:
             for number in range(max(first, self.aru + 1), last + 1):
-                packet = self._store[number]
-                if now - packet.sent_at >= trip and number not in self._resend:
-                    self._ask_one(number, packet, now)
+                if now - self._sent_at[number] >= trip and number not in self._resend:
+                    self._ask_one(number, now)
 
-    def _ask_one(self, number: int, packet: _Unacknowledged, now: Instant) -> None:
-        packet.asked += 1
+    def _ask_one(self, number: int, now: Instant) -> None:
+        self._asked[number] = self._asked.get(number, 0) + 1
         limit = self._config.nacks_max
-        if limit and packet.asked >= limit:
+        if limit and self._asked[number] >= limit:
             self.is_hopeless = True
         self._resend[number] = None
-        self.regulator.lost(packet.sent_at, now)
+        self.regulator.lost(self._sent_at[number], now)
 
     # What leaves
 
-    def packets(self, now: Instant) -> Iterator[tuple[int, Body]]:
-        """Iterate over what leaves now, with its number: what was asked for, then what is new."""
+    def packets(self, now: Instant) -> list[NumberedBody]:
+        """Return what leaves now, with its number: what was asked for, then what is new."""
         self._ready_at = NEVER
         if self._carry_at <= now:
             self._carry_at, self._must_carry = NEVER, True
+        leaving: list[NumberedBody] = []
         while self._resend:
             number = next(iter(self._resend))
-            packet = self._store[number]
-            if not self._may_leave(len(packet.body[0]), now):
-                return
+            body = self._store[number]
+            if not self._may_leave(len(body[0]), now):
+                return leaving
             del self._resend[number]
-            packet.sent_at = now
+            self._sent_at[number] = now
             self.resent += 1
-            yield number, packet.body
+            leaving.append((number, body))
+        if isinstance(self.regulator, Open):
+            return leaving + self._all_new(self.regulator.window - self.under_way, now)
         while (self.packer or self._must_carry) and self._may_send_new(now):
-            body = self.packer.take() if self.packer else (b"", False)
-            yield self._number(body, now), body
+            body = self.packer.take() if self.packer else EMPTY
+            self.regulator.left(len(body[0]) + self._overhead, now)
+            leaving += self._numbered([body], now)
+        return leaving
+
+    def _all_new(self, room: int, now: Instant) -> list[NumberedBody]:
+        """Return all that there is room for: nobody has to be asked for each packet."""
+        room = min(self._config.window - len(self._store), room)
+        bodies = self.packer.take_many(room)
+        if not bodies and self._must_carry and room > 0:
+            bodies = [EMPTY]
+        return self._numbered(bodies, now) if bodies else []
 
     def _may_send_new(self, now: Instant) -> bool:
         has_room = len(self._store) < self._config.window and self.regulator.has_room(self.under_way)
         return has_room and self._may_leave(self._config.body_max, now, is_measured=False)
 
-    def _number(self, body: Body, now: Instant) -> int:
+    def _numbered(self, bodies: list[Body], now: Instant) -> list[NumberedBody]:
+        """Give bodies their numbers, and keep them."""
         if not self._store:
             self.moved_at = now
-        self.high += 1
-        self._store[self.high] = _Unacknowledged(body, now)
-        self.regulator.left(len(body[0]) + self._overhead, now)
+        numbers = range(self.high + 1, self.high + 1 + len(bodies))
+        self.high += len(bodies)
+        leaving = list(zip(numbers, bodies, strict=True))
+        self._store.update(leaving)
+        self._sent_at.update(dict.fromkeys(numbers, now))
         self._carry_at, self._must_carry = NEVER, False
         self._tail_wait = self._config.tail_ns
         self.tail_due = Instant(now + self._tail_wait)
-        return self.high
+        return leaving
 
     def _may_leave(self, size: int, now: Instant, is_measured: bool = True) -> bool:
         """Whether the rate lets a packet go now; if so and its size is known, it has gone."""
@@ -160,6 +184,7 @@ class LinkSender:
 
     def check_invariants(self) -> None:
         assert list(self._store) == list(range(self.aru + 1, self.high + 1)), "what is not acknowledged is kept"
-        assert all(number in self._store for number in self._resend), "what is sent again is kept"
+        assert self._sent_at.keys() == self._store.keys(), "of what is kept it is known when it left"
+        assert self._resend.keys() <= self._asked.keys() <= self._store.keys(), "what is sent again is kept"
         assert not self._store or self.tail_due != NEVER, "the tail will be announced"
         assert len(self._store) <= self._config.window, "no more is under way than the window allows"

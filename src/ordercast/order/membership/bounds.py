@@ -34,7 +34,8 @@ def stored_ring_seq(stored: bytes) -> int | None:
 
 def believed_clock(mine: int, told: int, *, is_new: bool) -> int:
     """What I take over of a clock. Who is new to a ring may be far behind those who have counted for long."""
-    return min(told, CLOCK_MAX if is_new else mine + CLOCK_LEAP, CLOCK_MAX)
+    bound = CLOCK_MAX if is_new or mine + CLOCK_LEAP > CLOCK_MAX else mine + CLOCK_LEAP
+    return told if told <= bound else bound
 
 
 class Reach:

@@ -21,6 +21,7 @@ from ordercast.order.ring.config import RingConfig
 from ordercast.wire.messages import Announcement, Join
 
 LIFETIME_ANNOUNCEMENTS = 5  # evidence is forgotten when this many announcements in a row were missed
+MANY, THINNED = 32, 2  # so many members announce themselves half as often; evidence still outlives one that is lost
 HOLD_DOWN_LEVEL_MAX = 4  # each level above the first doubles: eight times at most
 BLAMED_LEVELS = 3  # who fails to receive waits longer from the start
 KNOWN_FACTOR = 4  # how many processes are remembered, as a multiple of members_max
@@ -29,6 +30,11 @@ KNOWN_FACTOR = 4  # how many processes are remembered, as a multiple of members_
 def lifetime_of(config: RingConfig) -> Duration:
     """How long evidence is good for without being renewed."""
     return Duration(LIFETIME_ANNOUNCEMENTS * config.announce_ns)
+
+
+def announce_gap_of(config: RingConfig, members: int) -> Duration:
+    """How long a member of so many waits between two announcements: the more they are, the more each of them hears."""
+    return Duration(config.announce_ns * (1 if members < MANY else THINNED))
 
 
 @dataclass(slots=True)

@@ -82,10 +82,12 @@ class PacketReader:
                 step.note(PacketDropped("not an Ordercast packet"))
                 start += size
                 continue
-            self._heed(fresh, step)
-            self._control(data[start : min(start + size, end)], step)
-            ring = self._state.accepting(step.facts)
+            if fresh:
+                self._heed(fresh, step)
+            self._control(data if size >= end else data[start : start + size], step)
             start += size
+            if start < end:
+                ring = self._state.accepting(step.facts)
 
     def _heed(self, fresh: list[PacketRun], step: Step) -> None:
         """The state hears of packets that are in the store of the ring that it accepts."""

@@ -103,15 +103,10 @@ class Delivery:
 
     def _stamps(self, parcel: Parcel) -> list[int]:
         """Return the timestamp of each packet of a parcel; of the last one only, if it is a message in parts."""
-        at, payloads, each = parcel[0], parcel[4], parcel[5]
-        last, stamps = at + len(payloads) // each - 1, list[int]()
-        while at <= last:
-            run = self.ring.store.get(Seq(at))
-            assert run is not None, "what is being delivered is not discarded yet"
-            end = min(last, run.last)
-            stamps += run.timestamps(at, end)
-            at = end + 1
-        return stamps
+        first, payloads, each = parcel[0], parcel[4], parcel[5]
+        run = self.ring.store.get(Seq(first))
+        assert run is not None, "what is being delivered is not discarded yet"
+        return list(run.timestamps(first, first + len(payloads) // each - 1))
 
     def finish(self, plan: RecoveryPlan, ring: Ring, reason: ChangeReason, effects: list[Effect]) -> None:
         """Steps 2 to 5 of recovery: the rest of the old ring, and both views. One atomic action."""

@@ -28,9 +28,13 @@ class HandingUp(Delivery):
     """The packets of one ring, from its installation to its end; every tick in them is heard."""
 
     clock: Clock = field(kw_only=True)
+    tick_handed: int = 0  # the last that was handed up
 
     def deliver(self, safe: Seq, effects: list[Effect]) -> None:
         """Hand up what all members have, whatever its messages ask for."""
+        self._hand_up(safe, self.clock.tick + CLOCK_LEAP, effects)
+
+    def _hand_up(self, safe: Seq, tick_max: int, effects: list[Effect]) -> None:
         store, at = self.ring.store, self.delivered
         through = min(safe, store.aru)
         if through <= at:
@@ -43,29 +47,23 @@ class HandingUp(Delivery):
             last = run.seq + run.count - 1
             end = last if last <= through else through
             if not run.data[run.at + FLAGS_AT] & RECOVERED:
-                runs += self._credible(run if end - at == run.count else run.piece(at + 1, end), effects)
+                runs += _credible(run if end - at == run.count else run.piece(at + 1, end), tick_max, effects)
             at = Seq(end)
         self.delivered = at
         if runs:
-            self.clock.hear(runs[-1].timestamp(runs[-1].last))
+            self.tick_handed = runs[-1].timestamp(runs[-1].last)
+            self.clock.hear(self.tick_handed)
             effects.append(RingPackets(self.view, self.ring.id, [], runs=runs))
 
     def finish(self, plan: RecoveryPlan, ring: Ring, reason: ChangeReason, effects: list[Effect]) -> None:
-        self.deliver(plan.high_delivered, effects)
+        """Hand up the rest. Whatever members hold lies below the birth of the new ring, for their clocks went into it;
+        what leapt beyond that was forged, and its tick was not believed."""
+        tick_max = max(ring.birth - 1, self.ring.birth + CLOCK_LEAP, self.tick_handed + CLOCK_LEAP)
+        self._hand_up(plan.high_delivered, tick_max, effects)
         transitional = transitional_configuration(self.ring.id, self.delivered, plan, ring, reason)
         regular = regular_configuration(ring, transitional.id, plan.transitional, reason)
-        owed = [one for run in self._residual(plan.obligation) for one in self._credible(run, effects)]
+        owed = [one for run in self._residual(plan.obligation) for one in _credible(run, tick_max, effects)]
         effects.append(RingChange(regular, owed, ring.birth))
-
-    def _credible(self, run: PacketRun, effects: list[Effect]) -> list[PacketRun]:
-        """Return the packets whose ticks do not leap. Ticks make the order here, and are stored: one that was forged
-        and believed would never heal."""
-        highest, stamps = self.clock.tick + CLOCK_LEAP, run.timestamps(run.seq, run.last)
-        if max(stamps) <= highest:
-            return [run]
-        sound = [seq for seq, stamp in enumerate(stamps, run.seq) if stamp <= highest]
-        effects += [Record(PacketDropped("a packet from a time that cannot be"))] * (run.count - len(sound))
-        return [run.piece(seq, seq) for seq in sound]
 
     def _residual(self, obligation: Collection[ProcessId]) -> list[PacketRun]:
         """Return what is owed, packet by packet."""
@@ -74,3 +72,14 @@ class HandingUp(Delivery):
             for seq, run, gap in self._held_with_gaps()
             if not run.flags & RECOVERED and (not gap or run.originator in obligation)
         ]
+
+
+def _credible(run: PacketRun, tick_max: int, effects: list[Effect]) -> list[PacketRun]:
+    """Return the packets whose ticks do not leap. Ticks make the order here, and are stored: one that was forged and
+    believed would never heal."""
+    stamps = run.timestamps(run.seq, run.last)
+    if max(stamps) <= tick_max:
+        return [run]
+    sound = [seq for seq, stamp in enumerate(stamps, run.seq) if stamp <= tick_max]
+    effects += [Record(PacketDropped("a packet from a time that cannot be"))] * (run.count - len(sound))
+    return [run.piece(seq, seq) for seq in sound]

@@ -85,7 +85,8 @@ class RingNode(Frame):
         fresh: list[PacketRun] = []
         for packet in packets:
             self._read(packet, fresh, step)
-        self._heed(fresh, step)
+        if fresh:
+            self._heed(fresh, step)
         return self._end(step)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:

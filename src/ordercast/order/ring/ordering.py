@@ -48,8 +48,10 @@ def visit(
     packets of a visit have one timestamp, and nobody stops for an application: others wait for what is carried."""
     memory, store = ring.memory, ring.store
     answers, unanswered = _answer(ring, token.requests, config.visit_max) if token.requests else ([], [])
-    wanted = min(wanted, config.visit_max)
-    mine: Counts = (len(answers), wanted, is_behind)
+    if wanted > config.visit_max:
+        wanted = config.visit_max
+    answered = len(answers)
+    mine: Counts = (answered, wanted, is_behind)
     told = (memory.retransmitted, memory.wanted, memory.was_behind)
     token_round, budget = token.round, token.budget
     retransmitted, waiting, behind = renewed(sums_of(ring, token), told, mine)
@@ -102,20 +104,22 @@ def visit(
     memory.round = token_round
     memory.received_seq = token.seq
     memory.forwarded_seq = seq
-    memory.safe_seq = max(memory.safe_seq, min(memory.forwarded_aru, aru))
+    safe = memory.forwarded_aru if memory.forwarded_aru < aru else aru
+    if safe > memory.safe_seq:
+        memory.safe_seq = safe
     memory.forwarded_aru = aru
-    memory.retransmitted = len(answers)
+    memory.retransmitted = answered
     memory.wanted = wanted
     memory.was_behind = is_behind
     memory.behind = behind
     memory.aru_id = aru_id
 
-    bursts = [*answers, *[run.burst() for run in fresh]] if fresh else answers
+    bursts = answers + [run.burst() for run in fresh]
     before = bursts
     after: list[Burst] = []
-    if config.accelerated:
-        before, after = _divided(bursts, max(0, len(answers) + sent - config.accelerated_window))
-    return Visit(before, forwarded, after, sent, len(answers), len(requests))
+    if config.accelerated and bursts:
+        before, after = _divided(bursts, max(0, answered + sent - config.accelerated_window))
+    return Visit(before, forwarded, after, sent, answered, len(requests))
 
 
 def add_to_visit(

@@ -40,14 +40,18 @@ class RingFeed:
         room, stamp = self._inner.room(), 0
         while self._waiting and room > 0:
             heard, entries = self._waiting.popleft()
-            fits = len(entries) if _cost(entries) <= room else _fitting(entries, room)
+            size = _cost(entries)
+            if size <= room:
+                stamp = max(stamp, heard)
+                batch += entries
+                room -= size
+                continue
+            fits = _fitting(entries, room)
             if fits:
                 stamp = max(stamp, heard)
                 batch += entries[:fits]
-                room -= _cost(entries[:fits])
-            if fits < len(entries):
-                self._waiting.appendleft((heard, entries[fits:]))
-                break
+            self._waiting.appendleft((heard, entries[fits:]))
+            break
         return stamp, Submissions(batch)
 
 

@@ -155,6 +155,10 @@ class Wishes:
                 if digest in self._told:
                     self._late[digest] = Instant(now + self._unlearn_ns)
 
+    def is_still(self, view: WideView) -> bool:
+        """Whether nobody waits, and nothing will have to be told in this view."""
+        return not (self._waiting or self._late or self.granted) and view.digest == self._view
+
     def due(self, view: WideView, now: Instant) -> list[UnitBody]:
         """Return what to tell now."""
         if view.digest != self._view:

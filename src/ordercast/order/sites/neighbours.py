@@ -62,6 +62,7 @@ class Neighbours:
         self._offers: dict[NodeId, int] = {}  # tags that strangers at these nodes were greeted with
         self._greet_at = Instant(0)
         self.representative: ProcessId | None = None  # of the own ring
+        self.changes = 0  # how often a link came up or ended
         self.failed: list[tuple[ProcessId, LinkFailure]] = []  # links that ended; whoever takes them empties it
         self.raised: list[ProcessId] = []  # links that came up, likewise
         self.why: dict[ProcessId, LinkFailure] = {}  # links failed last, by the other process; for people
@@ -92,8 +93,11 @@ class Neighbours:
 
     def queue_ns(self) -> int:
         """Return how long it takes until all that waits has left, on the link where that is longest."""
-        queues = [link.waiting * 8 * SECOND // rate for link in self.links() if (rate := link.sender.regulator.rate)]
-        return max(queues, default=0)
+        longest = 0
+        for link in self.links():
+            if link.waiting and (rate := link.sender.regulator.rate):
+                longest = max(longest, link.waiting * 8 * SECOND // rate)
+        return longest
 
     def links(self) -> Iterable[Link]:
         return (known.link for known in self._known.values() if known.link is not None)
@@ -120,6 +124,7 @@ class Neighbours:
             for peer in self._known:
                 effects += self._refer(peer)
             self._known.clear()
+            self.changes += 1
         if representative == self._me and not self.is_open:
             self._greet_at = now
         self.representative = representative
@@ -240,6 +245,7 @@ class Neighbours:
         if known.is_up:
             return False
         known.is_up = True
+        self.changes += 1
         self.raised.append(peer)
         return True
 
@@ -250,6 +256,7 @@ class Neighbours:
             self.why[peer] = why
             if len(self.why) > WHY_MAX:
                 del self.why[next(iter(self.why))]
+        self.changes += 1
         known.dead, known.theirs, known.mine = max(known.dead, known.theirs), 0, self._next_tag()
         known.link, known.is_up = None, False
 

@@ -80,6 +80,7 @@ class SitesNode:
         self.make_tape: Callable[..., Tape] = Tape  # a simulator looks on
         self._speaker: Speaker | None = None
         self._where = Where.REGULAR
+        self._links_due: Instant | None = None  # the deadline of links that the driver knows
         self._first: Fragment | None = None  # the first ring of this life, until the first view
         self._first_seq = 0
         self._is_leaving = self._is_farewell = self._is_gone = False
@@ -103,6 +104,11 @@ class SitesNode:
     def speaker(self) -> Speaker:
         assert self._speaker is not None, "the engine is started"
         return self._speaker
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The window of all daemons, and a packet, in bytes."""
+        return self._sites.window, self._config.packet_size_max
 
     @property
     def process(self) -> ProcessId:
@@ -165,7 +171,8 @@ class SitesNode:
     def next_deadline(self) -> Instant | None:
         deadlines = [self._inner.next_deadline(), self._storage.deadline]
         if self._tape is not None and self._tape.is_begun:
-            deadlines += [self.speaker.next_deadline, *self._sending.deadlines(self._tape.state)]
+            self._links_due = self.speaker.next_deadline
+            deadlines += [self._links_due, *self._sending.deadlines(self._tape.state)]
         return min((one for one in deadlines if one is not None), default=None)
 
     def room(self) -> int:
@@ -336,8 +343,9 @@ class SitesNode:
 
     def _notice_pause(self, now: Instant) -> None:
         """A timer of links is so late that this process must have been paused."""
-        due = self.speaker.next_deadline if self.tape.is_begun else None
+        due = self._links_due
         if due is not None and now - due > self._config.pause_ns:
+            self._links_due = None
             self.speaker.forgive(now)
 
     def _begin(self, now: Instant) -> list[Effect]:

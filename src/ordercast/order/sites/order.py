@@ -44,6 +44,7 @@ class WideOrder:
         self.out: list[PassedUnit] = []  # what goes up; whoever takes it empties it
         self.own_size = 0  # bytes of own units that not everybody is known to have
         self._unfinished = 0  # messages whose end came without all of their parts, since somebody asked
+        self.has_news = True  # something came since the last walk
         self.is_held = False  # nothing is delivered any more, until the view ends
         self._sessions = Sessions()
         self._large: dict[LargeKey, dict[int, bytes]] = {}
@@ -69,6 +70,7 @@ class WideOrder:
 
     def take(self, unit: Unit) -> bool:
         """Take a unit that was not here; deliver it early if it may be."""
+        self.has_news = True
         if not self.hold(unit):
             return False
         if not self.is_held:
@@ -77,6 +79,7 @@ class WideOrder:
 
     def take_run(self, run: UnitRun) -> None:
         """Take units of the own ring, which follow all that is here."""
+        self.has_news = True
         self.own.add_run(run)
         if run.originator == self.me:
             self.own_size += run.size
@@ -99,14 +102,17 @@ class WideOrder:
 
     def promise(self, rank: int, through: int, line: int, aru: int) -> None:
         """Take the word of another site."""
+        self.has_news = True
         self.streams[rank].promise(through, line)
         self.acknowledge(rank, aru)
 
     def acknowledge(self, rank: int, aru: int) -> None:
-        self.arus[rank] = max(self.arus[rank], aru)
+        if aru > self.arus[rank]:
+            self.arus[rank], self.has_news = aru, True
 
     def tape_at(self, seq: int, stamp: int) -> None:
         """The own ring has come to this entry: nothing of it lies below the next one."""
+        self.has_news = True
         self.own.promise(self.own.through, stamp + 1)
         self.note(seq)
 
@@ -128,6 +134,7 @@ class WideOrder:
         """Deliver what has become deliverable, and let go what everybody has."""
         if self.is_held:
             return
+        self.has_news = False
         lanes = [stream.lane for stream in self.streams]
         while (found := lowest(lanes)) is not None:
             lane, bound = found

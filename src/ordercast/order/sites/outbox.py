@@ -90,6 +90,11 @@ class WideOutbox:
     def __bool__(self) -> bool:
         return bool(self._queue or self._under_way or self._void)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something is here that was not given to the ring."""
+        return bool(self._queue)
+
     def add(self, lots: Iterable[Lot]) -> None:
         for lot in lots:
             self.size += (lot.length + OVERHEAD) * lot.left

@@ -1,7 +1,8 @@
 """What a daemon gives to its ring, and when: what the tape asks for, what is wanted here, and messages of its users.
 
 Messages go in small helpings, as long as the view is regular, no application anywhere is behind, and not too much of
-the own is under way that others are not known to have (`window.py`).
+the own is under way that others are not known to have (`window.py`). As much may wait here for that as may be under
+way: whoever sends more has to wait itself, and knows it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Sending:
         self._config = config
         self._prunes = sites.prune
         self._window = UnstableWindow(sites.window)
+        self._share: int | None = None  # what this daemon may have under way; None: there are no other sites
         self._wanted = 0  # room that the layer above waits for
         self._said_behind = False
         self.is_behind = False  # the layer above cannot take more
@@ -53,7 +55,10 @@ class Sending:
     # The layer above
 
     def room(self) -> int:
-        return max(0, self._config.queue_size_max - self.outbox.size)
+        most = self._config.queue_size_max
+        if self._share is not None and self.outbox.size:
+            most = min(most, self._share)
+        return max(0, most - self.outbox.size)
 
     def want_room(self, size: int) -> None:
         self._wanted = max(self._wanted, min(size, self._config.queue_size_max))
@@ -66,7 +71,7 @@ class Sending:
             self.want_room(size)
             raise UsageError(f"no room for {size} bytes; wait for a Room effect")
         self.outbox.add(lots)
-        if self.room() < self._config.queue_size_max // 4:
+        if self._share is None and self.room() < self._config.queue_size_max // 4:
             self.want_room(self._config.queue_size_max // 2)
 
     def offer_room(self) -> list[Effect]:
@@ -95,6 +100,8 @@ class Sending:
         Control lies above all stamps that were read: those of a former ring may be higher than those of the ring that
         follows it, and a view begins above the clocks that its STATEs tell."""
         self._window.look(max(tape.queues.values(), default=0) * MILLISECOND, now)
+        daemons = len(tape.view.members)
+        self._share = self._window.share(daemons) if len(tape.view.fragments) > 1 else None
         for stamp, entry in brought:
             self.feed.add([entry], stamp)
         self.feed.add(tape.entries, tape.clock)
@@ -115,6 +122,8 @@ class Sending:
     def _tell_wishes(self, tape: Tape, now: Instant) -> list[Effect]:
         """Tell what is wanted here; a join waits for the answer."""
         wishes = self.wishes
+        if wishes.is_still(tape.view):
+            return []
         for body in wishes.due(tape.view, now) if self._prunes else ():
             self.feed.add([encode(DataEntry(tape.view.digest, (), body))])
         wishes.stable_at(tape.order.stable)
@@ -125,6 +134,11 @@ class Sending:
         """Return how many helpings the ring may be given."""
         if self.is_behind or tape.behind_here or tape.behind:
             return 0
-        if tape.order.own_size >= self._window.share(len(tape.view.members)):
-            return 0
-        return HELPINGS * self._config.visit_max - self.outbox.under_way
+        helpings = HELPINGS * self._config.visit_max - self.outbox.under_way
+        if self._share is None:
+            return helpings
+        size = self._config.packet_size_max
+        left = self._share - tape.order.own_size - self.outbox.under_way * size
+        if left <= 0 and self.outbox.is_waiting:
+            self._window.keeps_back()
+        return min(helpings, -(-left // size))

@@ -52,6 +52,7 @@ class Speaker:
         self._convener = Convener(me, config, self._records, tape)
         self._number = 0  # of own records
         self._told: ReachRecord | None = None  # the record as others know it
+        self._told_links = 0  # the changes of links that it tells
         self._tell_at = Instant(0)
         self._has_news = True  # the convener has not seen all that there is
         self._view: ConfigurationId = NO_CONFIGURATION  # whose trees are in force
@@ -108,7 +109,7 @@ class Speaker:
         control, tape.control = tape.control, []
         if not self.is_open:
             return
-        if self._is_wide:
+        if self._tape.is_wide:
             for unit in heard:
                 for single in unit.singles():
                     self._heed(single, now)
@@ -141,10 +142,6 @@ class Speaker:
             self._owing.said(unit.stamp + 1, aru, None, None)
 
     # Spreading
-
-    @property
-    def _is_wide(self) -> bool:
-        return len(self._tape.view.fragments) > 1
 
     def _pass_on_control(self, spread: SpreadFrame, data: bytes) -> None:
         assert self._taken is not None
@@ -207,7 +204,7 @@ class Speaker:
         if frame.rank >= len(tape.view.fragments) or frame.rank == tape.rank:
             raise WireError("a frame of a fragment that is not there, or of my own")
         if self.spreading.is_copy(frame, data):
-            self.occurred[Occurrence.SITES_COPY] += 1
+            self.occurred[Occurrence.SITES_COPY] += isinstance(frame, UnitFrame)  # an update was overtaken
             return
         is_for_tape = self.spreading.is_news(frame)
         self.spreading.spread(frame, data)
@@ -306,7 +303,7 @@ class Speaker:
     def _look_for_stuck(self, now: Instant) -> None:
         """Leave out of the next view whoever answers and holds up all others."""
         tape = self._tape
-        if now < self._stuck.look_at or tape.state != REGULAR or not self._is_wide:
+        if now < self._stuck.look_at or tape.state != REGULAR or not self._tape.is_wide:
             return
         for fragment in self._stuck.look(tape.order, now):
             if self._convener.leave_out(fragment.representative, now):
@@ -316,7 +313,7 @@ class Speaker:
 
     def _tell_queue(self) -> None:
         """Tell the own ring how long its links' queues are, when they have become long or short."""
-        if self._is_wide and self._tape.state == REGULAR and self._queue.is_news(self._neighbours.queue_ns()):
+        if self._tape.is_wide and self._tape.state == REGULAR and self._queue.is_news(self._neighbours.queue_ns()):
             self.entries.append((0, encode(QueueFrame(self._queue.told_ms))))
 
     def _convene(self, now: Instant) -> None:
@@ -338,11 +335,10 @@ class Speaker:
         assert tape.ring is not None
         view = tape.view.id if tape.state == REGULAR else NO_CONFIGURATION
         seq = max(tape.known_seq, self._convener.highest)
-        links = tuple(self._neighbours.up())
-        is_same = told is not None and (told.fragment, told.view, told.seq) == (tape.ring, view, seq)
-        is_same = is_same and told is not None and _ends(told) == [(link.peer, link.tags) for link in links]
-        if is_same and now < self._tell_at:
+        is_same = told is not None and (told.view, told.seq) == (view, seq) and told.fragment == tape.ring
+        if is_same and self._told_links == self._neighbours.changes and now < self._tell_at:
             return
+        links, self._told_links = tuple(self._neighbours.up()), self._neighbours.changes
         self._number += 1
         self._told = ReachRecord(self._number, tape.ring, links, view, seq)
         self._tell_at = Instant(now + self._config.hello_ns)
@@ -353,7 +349,7 @@ class Speaker:
 
     def _owed_at(self, now: Instant) -> Instant:
         owing, order = self._owing, self._tape.order
-        if owing is None or self._tape.state != REGULAR or not self._is_wide:
+        if owing is None or self._tape.state != REGULAR or not self._tape.is_wide:
             return NEVER
         return owing.due(order.own.line, order.arus[order.rank], self._pressure, now)
 
@@ -371,6 +367,8 @@ class Speaker:
 
     def notes(self) -> list[Effect]:
         """Return what has happened since this was asked last."""
+        if not (self.occurred or self.dropped or self._alarms or self._neighbours.alarms):
+            return []
         effects: list[Effect] = [Record(Occurred(what, count)) for what, count in self.occurred.items() if count]
         effects += (Record(PacketDropped(why), WIDE) for why in self.dropped)
         effects += [*self._alarms, *self._neighbours.alarms]
@@ -385,11 +383,7 @@ class Speaker:
         deadlines = [self._neighbours.next_deadline]
         if self.is_open and self._tape.is_begun:
             deadlines += [self._tell_at, self._convener.deadline, self._owed_at(Instant(0))]
-            if self._is_wide and self._tape.state == REGULAR:
+            if self._tape.is_wide and self._tape.state == REGULAR:
                 deadlines.append(self._stuck.look_at)
         due = [one for one in deadlines if one is not None and one != NEVER]
         return min(due, default=None)
-
-
-def _ends(record: ReachRecord) -> list[tuple[ProcessId, tuple[int, int]]]:
-    return [(link.peer, link.tags) for link in record.links]

@@ -80,6 +80,11 @@ class Spreading:
         """Return the stamps of units of a stream that are kept, for whoever looks on."""
         return [stamp for rank, stamp in self._kept if rank == source]
 
+    def update_of(self, rank: int) -> bytes | None:
+        """Return the newest update of a stream that is known, likewise."""
+        newest = self._updates.get(rank)
+        return None if newest is None else newest[2]
+
     # Frames of the view
 
     def is_copy(self, frame: UnitFrame | UpdateFrame, data: bytes) -> bool:

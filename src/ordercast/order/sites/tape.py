@@ -82,27 +82,12 @@ class Tape:
         self.control: list[SpreadFrame] = []  # of the own ring, for the representative to spread
         self.known_seq = 0  # the highest of views and attempts
         self.view_seq = 0  # the highest of views that were installed or agreed to
-        self._order: WideOrder | None = None
-        self._interests: InterestTable | None = None
+        self.order: WideOrder  # of the view, and the next three, from the first view on
+        self.view: WideView
+        self.interests: InterestTable
+        self.is_wide = False  # the view has several fragments
+        self.is_begun = False
         self._passage = Passage(self.effects)
-
-    @property
-    def order(self) -> WideOrder:
-        assert self._order is not None, "the first view is installed"
-        return self._order
-
-    @property
-    def interests(self) -> InterestTable:
-        assert self._interests is not None, "the first view is installed"
-        return self._interests
-
-    @property
-    def view(self) -> WideView:
-        return self.order.view
-
-    @property
-    def is_begun(self) -> bool:
-        return self._order is not None
 
     @property
     def rank(self) -> int:
@@ -115,9 +100,15 @@ class Tape:
         self.ring = ring
         self.known_seq = self.view_seq = seq
         view = WideView(ConfigurationId(seq, self.me), WideProposal(ConfigurationId(seq, self.me), (ring,), ()), 0)
-        self._order, self._interests = WideOrder(view, self.me), InterestTable(view)
+        self.enter(view)
+        self.is_begun = True
         self._move(REGULAR, None, "alone")
         self._passage.begin(view.id, view.members, (self.me,), ChangeReason.STARTED)
+
+    def enter(self, view: WideView) -> None:
+        """Order messages of this view from now on."""
+        self.order, self.view, self.interests = WideOrder(view, self.me), view, InterestTable(view)
+        self.is_wide = len(view.fragments) > 1
 
     def ring_changed(self, ring: Fragment, reason: ChangeReason) -> None:
         """The site's ring has another regular configuration: the stream of the old one has ended, and so does the
@@ -361,9 +352,10 @@ class Tape:
     # Views
 
     def _pass_up(self) -> None:
-        self.order.walk()
-        self._passage.deliver(self.order)
-        self.effects += self.order.told_unfinished()
+        if self.order.has_news:
+            self.order.walk()
+            self._passage.deliver(self.order)
+            self.effects += self.order.told_unfinished()
 
     def _install(self, attempt: WideAttempt) -> None:
         """Everybody is ready: end the old view and begin the new one, at this entry of the tape."""
@@ -374,7 +366,8 @@ class Tape:
         self.effects += self.order.told_unfinished()
         self._occurred(Occurrence.SITES_BEYOND_LINE, beyond)
         self._occurred(Occurrence.SITES_DROPPED, dropped)
-        self._order, self._interests, self.attempt = WideOrder(plan.view, self.me), InterestTable(plan.view), None
+        self.enter(plan.view)
+        self.attempt = None
         self.behind.clear()
         self.queues.clear()
         self._updated.clear()

@@ -224,7 +224,8 @@ class Unit:
 
 @dataclass(slots=True)
 class UnitRun:
-    """Units in a row of one daemon's session, alike: as many messages in each, and stamps that follow each other."""
+    """Units in a row of one daemon's session, alike: as many messages in each, of one length, stamps that follow each
+    other."""
 
     rank: int
     stamp: int  # of the first
@@ -251,7 +252,7 @@ class UnitRun:
 
     @property
     def size(self) -> int:
-        return sum(map(len, self.payloads))
+        return len(self.payloads) * len(self.payloads[0])
 
     @property
     def delivery_class(self) -> DeliveryClass:

@@ -171,7 +171,7 @@ def read_cargo(reader: ByteReader) -> Cargo:
     if not 0 < messages <= PAYLOADS_MAX or messages * 4 > reader.left:
         raise WireError("a cargo without messages, or with more than it may have")
     lengths = reader.numbers(messages, "I")
-    payloads = tuple(reader.take(length) for length in lengths)
+    payloads = reader.cut(lengths)
     return Cargo(ProcessId(originator), source, epoch, sender, service, part, groups, payloads, is_again)
 
 

@@ -1,7 +1,8 @@
 """What one process has of the trees that it is in: its stream, those that close, and what comes and goes on links.
 
-An entry gives what it takes a place, and tells the source; the source says that it knows; when all below have it, too,
-it is stable, and the source is told that. What comes to an entry that has closed is refused.
+An entry gives what it takes a place, and the source hears of it: with the message, if that comes down to it, or it is
+told, and says that it knows. When all below have it, too, it is stable, and the source hears that likewise. What comes
+to an entry that has closed is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ordercast.order.tree.forest import Tree
 from ordercast.order.tree.offers import Offers
 from ordercast.order.tree.reports import NOTHING_DELIVERED, Order
 from ordercast.order.tree.source import SourceTurn, TreeSource
-from ordercast.order.tree.stream import BadBlock, HeldBlock, TreeStream
+from ordercast.order.tree.stream import NOBODY, BadBlock, HeldBlock, TreeStream
 
 
 class Branch:
@@ -102,6 +103,8 @@ class Branch:
             if stream is None or stream.birth != block.birth or process != stream.parent:
                 raise BadBlock("a block of another tree")
             stream.take(block, data)
+            if block.cargo.originator == self.me:
+                self._came_back(block, stream)
         elif isinstance(block, Offer):
             self._offer(block, process)
         elif isinstance(block, Close):
@@ -114,6 +117,13 @@ class Branch:
             self._ordered(block, process)
         else:
             self._numbers(block, process)
+
+    def _came_back(self, block: Ordered, stream: TreeStream) -> None:
+        """A cargo of this process has come down to it: so its place is known."""
+        number, sent = block.cargo.source, self.source.sent.get(block.cargo.source)
+        if sent is None or (sent.offer.birth, sent.offer.entry) != (stream.birth, block.entry):
+            raise BadBlock("a message that its source has not sent")
+        self.source.ordered(GivenPlace(number, block.number, block.rank))
 
     def stream_of(self, birth: int) -> TreeStream:
         stream = self.stream if self.stream is not None and self.stream.birth == birth else self.closing.get(birth)
@@ -204,11 +214,13 @@ class Branch:
             place = GivenPlace(cargo.source, ordered.number, ordered.rank)
             if cargo.originator == self.me:
                 self.source.ordered(place)
-            else:
+            elif not stream.tells(cargo):
                 self._answers.setdefault((cargo.originator, stream.birth), []).append(place)
         self._stabilise(stream)
 
     def _stabilise(self, stream: TreeStream) -> None:
+        if not stream.stable:
+            return
         stable: dict[ProcessId, list[int]] = {}
         for ordered in stream.stable:
             stable.setdefault(ordered.cargo.originator, []).append(ordered.cargo.source)
@@ -237,14 +249,18 @@ class Branch:
 
     def flush(self, opening: int) -> tuple[list[tuple[ProcessId, bytes]], list[Closed]]:
         """Return what goes out on links, and which trees have closed for the opening that was ordered last."""
-        known = ((process, birth, numbers) for (process, birth), numbers in self._known.items())
-        sending = [(process, encode_numbers(BlockKind.KNOWN, birth, numbers)) for process, birth, numbers in known]
+        sending: list[tuple[ProcessId, bytes]] = []
+        if self._known:
+            for (process, birth), numbers in self._known.items():
+                sending.append((process, encode_numbers(BlockKind.KNOWN, birth, numbers)))
+            self._known = {}
         sending += self._to_send  # behind what its entries must know before
         self._to_send = []
         closed: list[Closed] = []
-        for (process, birth), places in self._answers.items():
-            sending.append((process, encode_places(birth, places)))
-        self._answers, self._known = {}, {}
+        if self._answers:
+            for (process, birth), places in self._answers.items():
+                sending.append((process, encode_places(birth, places)))
+            self._answers = {}
         for stream in self.streams:
             self._stabilise(stream)
             sending += self._to_send
@@ -253,17 +269,18 @@ class Branch:
             if stream.is_closed_below and stream.parent is None and stream.birth not in self.close_came:
                 self.close_came.add(stream.birth)
                 closed.append(Closed(opening, stream.me))
-        for birth in [birth for birth, stream in self.closing.items() if stream.is_finished]:
+        for birth in [birth for birth, stream in self.closing.items() if stream.is_finished] if self.closing else ():
             if self.stream is None or self.stream.birth != birth:
                 del self.closing[birth]
         return sending, closed
 
-    @property
-    def is_patient(self) -> bool:
-        """Whether nobody here waits for what is stable: no safe message, no end of a birth, no control message."""
+    def hurried(self) -> frozenset[ProcessId] | None:
+        """Return who must hear at once of what is stable, since much is. None, all of them, while somebody here waits
+        for that: a safe message, the end of a birth, a control message."""
         stream = self.stream
+        urgent = NOBODY if stream is None else stream.take_urgent()
         is_calm = not self.closing and self._unsettled is None and not self.source.safe
-        return is_calm and (stream is None or not stream.safe_held)
+        return urgent if is_calm and (stream is None or not stream.safe_held) else None
 
     @property
     def is_idle(self) -> bool:

@@ -11,12 +11,22 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, ProcessId
 from ordercast.order.links.config import LinkConfig
 from ordercast.order.links.link import Link, LinkFailure, LinkFigures, Tags
-from ordercast.wire.head import transmitter_of
+from ordercast.order.tree.blocks import BlockKind
+from ordercast.wire.head import HEAD_SIZE, transmitter_of
 from ordercast.wire.header import digest_of
 
 TAGS = 1 << 64
 NEVER = Instant(0)
-WAIT_NS = 2 * MILLISECOND  # at most, for what can wait
+# How long what is said of stability waits for a packet to the same process; not as long as the acknowledgement of a
+# link (`links.config.NEAR`), so that one packet brings both.
+WAIT_NS = {
+    BlockKind.DONE: 5 * MILLISECOND,
+    BlockKind.KNOWN: 5 * MILLISECOND,
+    BlockKind.SAFE: 10 * MILLISECOND,
+    BlockKind.STABLE: 10 * MILLISECOND,
+}
+COUNTS = (BlockKind.DONE, BlockKind.SAFE)  # a later one says all that an earlier one does
+COUNT_KEY = 5  # bytes of kind and birth
 
 
 @dataclass(slots=True)
@@ -24,7 +34,10 @@ class WaitingBlocks:
     """Blocks for one process that leave with the next packet to it, by then at the latest."""
 
     due: Instant
-    blocks: list[bytes] = field(default_factory=list)
+    blocks: dict[bytes, bytes] = field(default_factory=dict)
+
+    def add(self, block: bytes) -> None:
+        self.blocks[block[:COUNT_KEY] if block[0] in COUNTS else block] = block
 
 
 class Bundle:
@@ -55,15 +68,42 @@ class Bundle:
     def send(self, process: ProcessId, block: bytes, now: Instant, *, can_wait: bool = False) -> None:
         """Let a block leave; one that can wait leaves with the next packet to that process, or soon."""
         if can_wait:
-            waiting = self._waiting.setdefault(process, WaitingBlocks(Instant(now + WAIT_NS)))
-            waiting.blocks.append(block)
+            due = Instant(now + WAIT_NS[BlockKind(block[0])])
+            waiting = self._waiting.get(process)
+            if waiting is None:
+                waiting = self._waiting[process] = WaitingBlocks(due)
+            waiting.due = min(waiting.due, due)
+            waiting.add(block)
         else:
             link = self._link(process, now)
             link.send((*self._waited(process), block))
 
     def _waited(self, process: ProcessId) -> list[bytes]:
         waiting = self._waiting.pop(process, None)
-        return [] if waiting is None else waiting.blocks
+        return [] if waiting is None else list(waiting.blocks.values())
+
+    def read(self, data: bytes, size: int, now: Instant) -> list[WireError]:
+        """Take the packets of one read, of which all but the last have this size; return what is wrong with some."""
+        faults: list[WireError] = []
+        if len(data) > size and self._take_run(data, size, now):
+            return faults
+        for at in range(0, len(data), size):
+            try:
+                self.receive(data[at : at + size], now)
+            except WireError as fault:
+                faults.append(fault)
+        return faults
+
+    def _take_run(self, data: bytes, size: int, now: Instant) -> bool:
+        """Take packets that are one payload in parts, if they are."""
+        if size <= HEAD_SIZE:
+            return False
+        process = transmitter_of(data)
+        brought = self._link(process, now).receive_run(data, size, now) if process in self._members else None
+        if brought is None:
+            return False
+        self.inbound.setdefault(process, deque()).extend(brought.payloads)
+        return True
 
     def receive(self, packet: bytes, now: Instant) -> None:
         """Take a packet. WireError, and nothing has changed, for one that is wrong, of a stranger or another time."""

@@ -26,7 +26,7 @@ class TreeConfig:
     channel_window: int = 1 << 20  # bytes of one channel that its entry may have unstable
     entry_window: int = 8 << 20  # bytes of all channels of an entry
     source_window: int = 1 << 18  # bytes that a process may have sent and not seen ordered
-    cargo_size: int = 1 << 14  # bytes of messages in a row that travel as one; larger ones go in parts
+    cargo_size: int = 1 << 15  # bytes of messages in a row that travel as one; larger ones go in parts
 
     def validate(self) -> None:
         """Every key by itself, and what the engine rests on; all that is wrong is said at once."""

@@ -313,6 +313,12 @@ class Course:
         return sending
 
     @property
+    def may_move(self) -> bool:
+        """Whether what has just become stable may let something more go on."""
+        source = self.source
+        return bool(source.waiting or source.placed or self.boundaries or self.branch.closing)
+
+    @property
     def is_idle(self) -> bool:
         is_calm = not self.boundaries and not self.unopened and not self.unclosed
         return is_calm and self.branch.is_idle

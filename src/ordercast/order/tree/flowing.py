@@ -53,10 +53,11 @@ class TreeFlow:
             yield from course.branch.deliver()
             yield from course.placed()
             outgoing = course.flush()
-            is_patient = course.branch.is_patient
+            hurried = course.branch.hurried()
             for process, block in outgoing:
-                bundle.send(process, block, now, can_wait=is_patient and block[0] in OF_STABILITY)
-            is_moving = bool(outgoing) or course.opened > opened
+                can_wait = block[0] in OF_STABILITY and hurried is not None and process not in hurried
+                bundle.send(process, block, now, can_wait=can_wait)
+            is_moving = course.opened > opened or (bool(outgoing) and course.may_move)
         yield from course.occurrences()
         self._note_story(course, now)
         self.saying.own.extend((encode_closed(closed), Service.AGREED) for closed in course.closed)
@@ -76,7 +77,9 @@ class TreeFlow:
     def _blocks(self, course: Course, bundle: Bundle) -> Iterator[Effect]:
         """Take what links have brought, in order; blocks of an epoch that is not open here wait, in order too, and hold
         up none of those that are: an opening may wait for what comes behind."""
-        for process, blocks in sorted(bundle.inbound.items()):
+        inbound = bundle.inbound
+        for process in sorted(inbound) if inbound else ():
+            blocks = inbound[process]
             for _ in range(len(blocks)):
                 block = blocks.popleft()
                 if course.must_wait(block):
@@ -89,6 +92,8 @@ class TreeFlow:
                     yield Record(PacketDropped(str(error)))
                     bundle.fail(process)
                     break
+            if not blocks:
+                inbound.pop(process, None)
 
     def _note_story(self, course: Course, now: Instant) -> None:
         """Take note of what status displays tell of the forest."""

@@ -113,6 +113,13 @@ class Graph:
                 node = above
         return frozenset(found)
 
+    def child_towards(self, node: ProcessId, below: ProcessId) -> ProcessId:
+        """Return the child of a process that is above one below it, or is that one."""
+        while (above := self.parents[below]) != node:
+            assert above is not None, "it is below"
+            below = above
+        return below
+
     def routes(self, entry: ProcessId, receivers: Iterable[ProcessId]) -> Routes:
         """Return who passes a message on to whom, for each process that sees it."""
         seen = self.below(entry, receivers)

@@ -26,6 +26,11 @@ class Loads:
         for name in groups:
             self._counts[name] += messages
 
+    @property
+    def next_look(self) -> Instant | None:
+        """When to ask again whether others are to be told."""
+        return None if self._since is None else Instant(self._since + self._gap_ns)
+
     def due(self, now: Instant) -> SenderLoad | None:
         """Return what others are to be told, if there is anything."""
         if self._since is None or now - self._since < self._gap_ns:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
-from ordercast.model.effects import Deliver, Effect, Install, LeaveDone, Persist, Record, Room
+from ordercast.model.effects import Broadcast, Deliver, Effect, Install, LeaveDone, Persist, Record, Room, SendTo
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
     Attachment,
@@ -38,6 +38,8 @@ from ordercast.order.tree.reports import Recovered, Report, encode_recovered, en
 from ordercast.order.tree.saying import TAG_END
 from ordercast.order.tree.source import TreeSource, size_of
 
+PASSED_ON = Broadcast | SendTo | Record  # of the control engine, which is no business of this one
+
 
 class TreeNode(TreeFacts):
     # Inputs
@@ -62,17 +64,29 @@ class TreeNode(TreeFacts):
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         of_control = [one for one in packets if one.lane is not Lane.LINK]
-        effects = self._taken(self._control.receive(of_control, now), now) if of_control else []
+        told = self._control.receive(of_control, now) if of_control else []
+        if len(of_control) == len(packets) and self._is_unmoved(told, now):
+            return told
+        effects = self._taken(told, now)
         bundle = self._bundle
         for packet in packets:
             if packet.lane is Lane.LINK and bundle is not None and self._is_regular:
-                data, size = bytes(packet.data), packet.segment_size
-                for at in range(0, len(data), size):
-                    try:
-                        bundle.receive(data[at : at + size], now)
-                    except WireError as error:
-                        effects.append(Record(PacketDropped(str(error))))
+                faults = bundle.read(bytes(packet.data), packet.segment_size, now)
+                effects += [Record(PacketDropped(str(fault))) for fault in faults]
         return self._go_on([], now, effects)
+
+    def _is_unmoved(self, effects: list[Effect], now: Instant) -> bool:
+        """Whether the control engine has spoken to others alone, and nothing here is due: most of what members of a
+        large control ring say to each other."""
+        bundle, saying = self._bundle, self._saying
+        if bundle is None or self._exchange is not None or self._is_leaving or self._wants_room:
+            return False
+        if self._source.waiting or not saying.is_empty or bundle.inbound:
+            return False
+        if not all(isinstance(effect, PASSED_ON) for effect in effects):
+            return False
+        due = [bundle.next_deadline(), self._manager.next_deadline(self._course_now), self._loads.next_look]
+        return all(at is None or now < at for at in due)
 
     def persisted(self, key: str, now: Instant) -> list[Effect]:
         return self._go_on(self._control.persisted(f"{CONTROL}.{key}", now), now)

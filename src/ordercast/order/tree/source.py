@@ -290,9 +290,13 @@ class TreeSource:
         return True
 
     def _answered(self, sent: Sent) -> None:
+        """An entry has answered; the last answer may be a place, which comes another way than a refusal."""
         self._unordered -= 1
         self._unordered_size -= sent.wish.size
         _take_one(self._asked, sent)
+        if self.refused and not self._unordered:
+            self.waiting.extendleft(reversed(self.refused))
+            self.refused = []
 
     def refuse(self, source: int) -> bool:
         """Hear that a cargo came too late; all refused ones are sent anew, in order, when everything is answered."""
@@ -300,12 +304,9 @@ class TreeSource:
         if sent is None or sent.place is not None:
             return False
         self._drop(sent)
-        self._answered(sent)
         self._shut = sent.offer.birth, sent.offer.entry
         self.refused.append(sent.wish)
-        if not self._unordered:
-            self.waiting.extendleft(reversed(self.refused))
-            self.refused = []
+        self._answered(sent)
         return True
 
     def stable(self, source: int) -> Sent | None:

@@ -41,10 +41,15 @@ class HeldBlock:
     is_known: bool = True  # by its source
     is_stable: bool = False
     targets: tuple[ProcessId, ...] = ()
+    way: ProcessId | None = None  # the child over which it comes to its source
 
     @property
     def is_done(self) -> bool:
         return not self.undone
+
+    @property
+    def size(self) -> int:
+        return 0 if self.ordered is None else self.ordered.cargo.size
 
 
 @dataclass(slots=True)
@@ -54,8 +59,13 @@ class Edge:
     sent: int = 0
     done: int = 0
     safe: int = 0
+    unsaid: int = 0  # bytes that are safe, since that was last told at once
     undone: deque[tuple[int, HeldBlock]] = field(default_factory=deque)
     unsafe: deque[tuple[int, HeldBlock]] = field(default_factory=deque)
+
+
+NOBODY: frozenset[ProcessId] = frozenset()
+URGENT = 1 << 13  # bytes of which others wait to hear that all have them, before they are told at once
 
 
 class BadBlock(Exception):
@@ -76,9 +86,12 @@ class TreeStream:
         self.safe_held = 0  # how many of these are safe messages
         self._unknown: dict[ProcessId, dict[int, tuple[HeldBlock, bytes]]] = {}  # entered here, their sources do not
         # know their places; were this process cut off, nobody else would, so later ones name them
+        self._ways: dict[ProcessId, ProcessId] = {}  # the child that is above each source
         self.queue: deque[HeldBlock] = deque()  # for the local process
         self.outgoing: list[tuple[ProcessId, bytes]] = []
-        self.stable: list[Ordered] = []  # of what entered here, since somebody asked
+        self.stable: list[
+            Ordered
+        ] = []  # since somebody asked: of this process, or of sources that *safe* does not reach
         self.unstable: Counter[Channel] = Counter()  # bytes that entered here
         self.unstable_size = 0
         self.is_closed = False
@@ -87,6 +100,8 @@ class TreeStream:
         self._from_parent: deque[HeldBlock] = deque()  # not yet done here
         self._unsafe: deque[HeldBlock] = deque()  # from the parent, not known to be stable
         self._done = self._done_said = 0
+        self._undone_size = 0  # bytes that are done, since that was last told at once
+        self.urgent: set[ProcessId] = set()  # who must hear at once of what is stable
         self._safe_heard = 0
 
     # What is processed
@@ -106,9 +121,25 @@ class TreeStream:
         self.unstable_size += cargo.size
         if not held.is_known:
             unknown[cargo.source] = held, earlier_of(cargo.source, rank)
+            held.way = self._way(cargo)
         self._process(held, ordered, encode_data(ordered))
         self._judge(held)
         return ordered
+
+    def tells(self, cargo: Cargo) -> bool:
+        """Whether the message itself tells its source the place, since it passes there; *done* then says that it is
+        known, and *safe* that it is stable."""
+        return cargo.originator == self.me or self._way(cargo) is not None
+
+    def _way(self, cargo: Cargo) -> ProcessId | None:
+        """Return the child over which the message comes to its source, if there is one."""
+        originator, groups = cargo.originator, cargo.groups
+        if not groups or originator not in self.tree.footprint(self.me, groups):
+            return None
+        found = self._ways.get(originator)
+        if found is None:
+            found = self._ways[originator] = self.tree.graph.child_towards(self.me, originator)
+        return found
 
     def unknown(self, originator: ProcessId) -> int:
         """Return how many places a source may not know."""
@@ -197,6 +228,9 @@ class TreeStream:
         while edge.undone and edge.undone[0][0] <= count:
             _, held = edge.undone.popleft()
             held.undone -= 1
+            if held.way == child:
+                assert held.ordered is not None
+                self.known(held.ordered.cargo.originator, held.ordered.cargo.source)
             self._judge(held)
         self._advance()
 
@@ -206,7 +240,10 @@ class TreeStream:
             raise BadBlock("more is safe than was sent")
         self._safe_heard = count
         while self._unsafe and self._unsafe[0].came <= count:
-            self._settle(self._unsafe.popleft())
+            held = self._unsafe.popleft()
+            self._settle(held)
+            if held.ordered is not None and held.ordered.cargo.originator == self.me:
+                self.stable.append(held.ordered)
 
     def known(self, originator: ProcessId, source: int) -> None:
         """Hear that a source knows the place of its cargo."""
@@ -221,7 +258,8 @@ class TreeStream:
             channel, size = held.ordered.channel, held.ordered.cargo.size
             self.unstable[channel] -= size
             self.unstable_size -= size
-            self.stable.append(held.ordered)
+            if held.way is None:
+                self.stable.append(held.ordered)
             self._settle(held)
 
     def _settle(self, held: HeldBlock) -> None:
@@ -232,7 +270,9 @@ class TreeStream:
 
     def _advance(self) -> None:
         while self._from_parent and self._from_parent[0].is_done:
-            self._done = self._from_parent.popleft().came
+            held = self._from_parent.popleft()
+            self._done = held.came
+            self._undone_size += held.size
 
     # What goes out
 
@@ -251,15 +291,31 @@ class TreeStream:
         if self.parent is not None and self._done > self._done_said:
             self._done_said = self._done
             self.outgoing.append((self.parent, encode_count(BlockKind.DONE, self.birth, self._done)))
+            if self._undone_size >= URGENT:
+                self.urgent.add(self.parent)
+                self._undone_size = 0
         for child, edge in self.edges.items():
+            if not edge.unsafe or not edge.unsafe[0][1].is_stable:
+                continue
             safe = edge.safe
             while edge.unsafe and edge.unsafe[0][1].is_stable:
-                safe = edge.unsafe.popleft()[0]
+                safe, held = edge.unsafe.popleft()
+                edge.unsaid += held.size
             if safe > edge.safe:
                 edge.safe = safe
+                if edge.unsaid >= URGENT:
+                    self.urgent.add(child)
+                    edge.unsaid = 0
                 self.outgoing.append((child, encode_count(BlockKind.SAFE, self.birth, safe)))
         outgoing, self.outgoing = self.outgoing, []
         return outgoing
+
+    def take_urgent(self) -> frozenset[ProcessId]:
+        """Return who must hear at once of what is stable, since this was asked last."""
+        if not self.urgent:
+            return NOBODY
+        urgent, self.urgent = frozenset(self.urgent), set()
+        return urgent
 
     def check_invariants(self) -> None:
         assert self.unstable_size == sum(self.unstable.values()) >= 0, "unstable bytes are counted"

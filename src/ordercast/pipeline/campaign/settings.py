@@ -23,6 +23,7 @@ from ordercast.model.quantities import duration_from, size_from
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.catalogue import ENGINES
+from ordercast.order.links.config import LinkConfig
 from ordercast.order.ring.config import BESIDE_BODY
 from ordercast.sim.options import Delays, SimOptions
 from ordercast.sim.topology import Line, Link, Rate
@@ -111,19 +112,35 @@ def _value(name: str, field: str, value: Any, usual: Any) -> Any:
         return _choice(name, value, {kind.value: kind for kind in Delays})
     if field == "replication":
         return _choice(name, value, {style.value: style for style in Replication})
+    if isinstance(usual, LinkConfig):
+        return _link_config(name, value, usual)
     if field == "links":
         return tuple(link for item in value for link in _links(item))
     if field == "rates":
         return tuple(rate_from_text(item) if isinstance(item, str) else Rate(**item) for item in value)
     if field == "lines":
         return tuple(Line(**line) for line in value)
-    if field in ("slow_hosts", "replica_weights", "names", "attachments"):
+    if field in ("slow_hosts", "replica_weights", "names", "attachments", "site_links"):
         return tuple(tuple(item) if isinstance(item, list) else item for item in value)
     if isinstance(usual, float) and type(value) is int:
         return float(value)
     if type(value) is not type(usual):
         raise UsageError(f"{name} = {value!r} cannot be used: write a value like {usual!r}")
     return value
+
+
+def _link_config(name: str, value: Any, usual: LinkConfig) -> LinkConfig:
+    """The links between sites, from a table with the fields of `LinkConfig`."""
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{name} is a table of settings: write [options.{name}]")
+    known = {field.name for field in fields(LinkConfig)}
+    changes = {}
+    for key, item in value.items():
+        field = next((one for one in (key, f"{key}_ns") if one in known), None)
+        if field is None:
+            raise UsageError(f"there is no setting {f'{name}.{key}'!r}: see LinkConfig in order/links/config.py")
+        changes[field] = _value(f"{name}.{key}", field, item, getattr(usual, field))
+    return replace(usual, **changes)
 
 
 def _links(item: Any) -> tuple[Link, ...]:

@@ -15,6 +15,7 @@ from ordercast.model.inputs import Lane
 from ordercast.sealing.cipher import SALT_SIZE, SECRET_SIZE, TAG_SIZE, life_secret
 from ordercast.sealing.own import OwnLife
 from ordercast.sealing.packet import (
+    COUNTER_MAX,
     KEY_AT,
     LIFE,
     NETWORKS_AT,
@@ -62,6 +63,11 @@ class Kept:
     network: int
     segment: int
     target: int
+    at: int = 0  # when
+
+    @property
+    def counter(self) -> int:
+        return int.from_bytes(self.packet[PRESENCE_AT:NETWORKS_AT], "big") & COUNTER_MAX
 
 
 @dataclass(slots=True)
@@ -80,7 +86,7 @@ class Adversary:
         """Return what arrives of them; anything else is sent by itself."""
         left: list[bytes] = []
         for packet in packets:
-            kept = Kept(packet, lane, network, segment, target)
+            kept = Kept(packet, lane, network, segment, target, self.world.now)
             self._keep(kept)
             if self.rng.random() < self.chance and self._attack(kept):
                 continue
@@ -113,9 +119,8 @@ class Adversary:
             case Attack.REPLAY:
                 self._send(other, other.packet, times=rng.randrange(1, 4))
             case Attack.REPLAY_PRESENCE:
-                for again in rng.sample(self._presences, min(2, len(self._presences))):
-                    later = [host.node for host in self.world.hosts if host.lives > 1]  # born after some recordings
-                    self._play(again, rng.choice(later or range(len(self.world.hosts))))
+                later = [host.node for host in self.world.hosts if host.lives > 1]  # born after some recordings
+                self._replay(rng.choice(later or range(len(self.world.hosts))))
             case Attack.CROSS:
                 lane, networks = rng.choice(tuple(Lane)), self.world.options.networks.count
                 crossed = Kept(other.packet, lane, rng.randrange(networks), other.segment, other.target)
@@ -141,11 +146,21 @@ class Adversary:
                 self._send(kept, rng.randbytes(rng.randrange(1, 80)))
         return False
 
-    def _play(self, presence: Kept, target: int) -> None:
-        """A recording: a presence, and what the same life sent."""
+    def _replay(self, target: int) -> None:
+        """Play recordings to a host, if there are such those that are older than its life."""
+        seal = self.keeper.seals.get(target)
+        birth = 0 if seal is None else self.keeper.witness.birth(seal.me)
+        older = [kept for kept in self._presences if kept.at < birth]
+        recorded = older or self._presences
+        for presence in self.rng.sample(recorded, min(2, len(recorded))):
+            self._play(presence, target, birth if older else self.world.now)
+
+    def _play(self, presence: Kept, target: int, until: int) -> None:
+        """A recording: a presence, and what the same life sent after it, up to some time."""
         self._send(presence, presence.packet, target=target)
-        life = presence.packet[LIFE]
-        for kept in [kept for kept in self._kept if kept.packet[LIFE] == life][-RECORDED:]:
+        life, counter = presence.packet[LIFE], presence.counter
+        same = (kept for kept in self._kept if kept.packet[LIFE] == life and kept.at < until)
+        for kept in sorted((kept for kept in same if kept.counter > counter), key=lambda kept: kept.counter)[:RECORDED]:
             self._send(kept, kept.packet, target=target)
 
     def _send(self, kept: Kept, packet: bytes, target: int | None = None, delay: int = 0, times: int = 1) -> None:

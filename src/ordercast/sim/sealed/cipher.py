@@ -17,12 +17,13 @@ class NotGenuine(Exception):
 class PlainTag:
     __slots__ = ("_secret", "_used")
 
-    def __init__(self, secret: bytes, used: Callable[[bytes, bytes], None]) -> None:
+    def __init__(self, secret: bytes, used: Callable[[bytes, bytes, bytes], None]) -> None:
         self._secret, self._used = secret, used
 
     def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None, /) -> bytes:
-        self._used(self._secret, nonce)
-        return data + self._tag(nonce, data, associated_data)
+        sealed = data + self._tag(nonce, data, associated_data)
+        self._used(self._secret, nonce, sealed)
+        return sealed
 
     def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None, /) -> bytes:
         body, tag = data[:-TAG_SIZE], data[-TAG_SIZE:]
@@ -39,7 +40,7 @@ class PlainCipher:
     name = "none: a simulation"
     forged: type[Exception] = NotGenuine
 
-    def __init__(self, used: Callable[[bytes, bytes], None] = lambda secret, nonce: None) -> None:
+    def __init__(self, used: Callable[[bytes, bytes, bytes], None] = lambda secret, nonce, sealed: None) -> None:
         self._used = used
 
     def keyed(self, secret: bytes) -> Tag:

@@ -16,7 +16,7 @@ from ordercast.sealing.layer import Sealing
 from ordercast.sealing.opener import SealRefusal
 from ordercast.sim.sealed.cipher import PlainCipher
 from ordercast.sim.sealed.options import SealedRun
-from ordercast.sim.sealed.witness import SealWitness, Witnessed
+from ordercast.sim.sealed.witness import SealWitness, SeenSealing, Witnessed
 from ordercast.wire.head import CLEAR
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Keeper:
         count = world.options.networks.count
         broadcasts = {Attachment(number): count for number in range(len(assembly.clusters))}
         cipher = PlainCipher(self.witness.used)
-        sealing = Sealing(
+        sealing = SeenSealing(
             engine,
             node,
             self.files[node],
@@ -90,6 +90,7 @@ class Keeper:
             broadcasts,
             self.plan.config,
         )
+        sealing.witness = self.witness
         self.seals[node], self._engines[node] = sealing, assembly
         return sealing
 

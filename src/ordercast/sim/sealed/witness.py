@@ -1,5 +1,5 @@
 """What passes the seal, seen from both sides of it: every packet that an engine hands down, every packet that one is
-handed. It knows the truth and reads no seal.
+handed. It knows the truth, and what was sealed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from ordercast.model.ids import NOBODY, Attachment, Instant, ProcessId
 from ordercast.model.inputs import Lane, Packet
 from ordercast.model.promises import SealPromise
 from ordercast.order.engine import Engine
+from ordercast.sealing.cipher import SALT_SIZE
+from ordercast.sealing.layer import Sealing
+from ordercast.sealing.packet import NONCE, SEALED_AT
 from ordercast.sim.findings import Findings
 
 Sent = tuple[bytes, Lane]
@@ -23,6 +26,7 @@ Sent = tuple[bytes, Lane]
 @dataclass(slots=True)
 class SealWitness:
     findings: Findings = field(default_factory=Findings)
+    _sealed: set[bytes] = field(default_factory=set)  # nonces, and what was sealed with them
     _nonces: set[tuple[bytes, bytes]] = field(default_factory=set)
     _sent: dict[Sent, list[tuple[int, ProcessId, tuple[int, ...]]]] = field(
         default_factory=dict
@@ -31,11 +35,22 @@ class SealWitness:
     _counted: Counter[tuple[ProcessId, Attachment, int, Sent]] = field(default_factory=Counter)
     is_clear: bool = False  # packets in the clear may count, and nobody answers for those
 
-    def used(self, secret: bytes, nonce: bytes) -> None:
+    def used(self, secret: bytes, nonce: bytes, sealed: bytes) -> None:
         """A packet was sealed so."""
+        self._sealed.add(nonce + sealed)
         if (secret, nonce) in self._nonces:
             self.findings.add(SealPromise.NONCES, f"the nonce {nonce.hex()} was used again", NOBODY)
         self._nonces.add((secret, nonce))
+
+    def opened(self, process: ProcessId, packets: Sequence[Packet], count: int) -> None:
+        """So many of what came beneath the seal were taken for genuine."""
+        singles = [bytes(read.data[at : at + read.segment_size]) for read in packets for at in _starts(read)]
+        genuine = sum(not self._sealed.isdisjoint(_sealed_parts(packet)) for packet in singles)
+        if count > genuine:
+            self.findings.add(SealPromise.GENUINE, f"{count} packets were opened, and {genuine} were genuine", process)
+
+    def birth(self, process: ProcessId) -> int:
+        return self._born.get(process, 0)
 
     def born(self, process: ProcessId, now: int) -> None:
         self._born[process] = now
@@ -85,6 +100,28 @@ class SealWitness:
 
     def verdicts(self) -> list[Verdict]:
         return self.findings.broken()
+
+
+def _starts(read: Packet) -> range:
+    return range(0, len(read.data), read.segment_size)
+
+
+def _sealed_parts(packet: bytes) -> tuple[bytes, bytes]:
+    """Return nonce and sealed bytes, if this is an ordinary packet, and if it is a presence."""
+    nonce = packet[NONCE]
+    return nonce + packet[SEALED_AT:], nonce + packet[SEALED_AT + SALT_SIZE :]
+
+
+class SeenSealing(Sealing):
+    """A seal whose judgement of what comes is seen by a witness."""
+
+    witness: SealWitness
+
+    def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
+        before = self.opener.opened + self.opener.copies
+        effects = super().receive(packets, now)
+        self.witness.opened(self.me, packets, self.opener.opened + self.opener.copies - before)
+        return effects
 
 
 class Witnessed:

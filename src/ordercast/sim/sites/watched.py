@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ordercast.model.effects import Deliver, Install
 from ordercast.model.ids import ConfigurationId, Instant, ProcessId
 from ordercast.order.sites.attempt import WideAttempt
-from ordercast.order.sites.frames import StateFrame, UpdateFrame
+from ordercast.order.sites.frames import RecoveredFrame, StateFrame, UpdateFrame
 from ordercast.order.sites.interest import Wishes
 from ordercast.order.sites.node import SitesNode
 from ordercast.order.sites.outbox import WideOutbox
@@ -68,6 +68,11 @@ class WatchedTape(Tape):
         frame = super()._state_frame(attempt)
         self._witness.stated(self, frame)
         return frame
+
+    def _take_recovered(self, attempt: WideAttempt, frame: RecoveredFrame) -> None:
+        super()._take_recovered(attempt, frame)
+        if frame.view == self.view.digest and self.order.has(frame.rank, frame.stamp):
+            self._witness.recovered(self, frame)
 
     def _take_update(self, frame: UpdateFrame) -> None:
         counts = self._is_of_view(frame.view, frame.rank)

@@ -21,7 +21,7 @@ from ordercast.model.service import Service
 from ordercast.order.engine import Engine
 from ordercast.order.sites.attempt import WideAttempt
 from ordercast.order.sites.codec import encode
-from ordercast.order.sites.frames import StateFrame, UpdateFrame
+from ordercast.order.sites.frames import RecoveredFrame, StateFrame, UpdateFrame
 from ordercast.order.sites.interest import wants_of
 from ordercast.order.sites.node import SitesNode
 from ordercast.order.sites.order import WideOrder
@@ -30,6 +30,7 @@ from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.tape import Where
 from ordercast.order.sites.units import BodyKind, Unit
 from ordercast.sim.findings import Findings
+from ordercast.sim.sites.economy import SitesEconomy
 from ordercast.sim.sites.watched import WatchedTape
 
 LOOK_NS = 20 * MILLISECOND  # between looks for units that a route has lost
@@ -44,6 +45,7 @@ class SitesWitness:
 
     def __init__(self) -> None:
         self.findings = Findings()
+        self._economy = SitesEconomy(self._find)
         self._engines: dict[ProcessId, SitesNode] = {}
         self._units: defaultdict[ViewStream, list[int]] = defaultdict(list)  # stamps that are on some tape, ascending
         self._had: defaultdict[ProcessId, set[Place]] = defaultdict(set)  # what came on the tape of each
@@ -80,6 +82,7 @@ class SitesWitness:
                 if place in had:
                     continue
                 had.add(place)
+                self._economy.read(tape, unit)
                 if unit.rank == order.rank:
                     self._know(tape, unit)
                 if unit.is_interest and wants_of(unit.body).is_complete:
@@ -88,6 +91,10 @@ class SitesWitness:
             self._judge_lines(tape)
         key = view, order.rank
         self._arus[key] = max(self._arus.get(key, 0), order.arus[order.rank])
+
+    def recovered(self, tape: WatchedTape, frame: RecoveredFrame) -> None:
+        """A companion has sent a unit. The attempt may be cut after its lines were taken over: they hold then."""
+        self._had[tape.me].add((frame.view, frame.rank, frame.stamp))
 
     def _know(self, tape: WatchedTape, unit: Unit) -> None:
         """A unit of the own ring, which its source has just decided on."""
@@ -147,9 +154,11 @@ class SitesWitness:
         self._engines[tape.me] = tape.engine
         if tape.engine.speaker.is_open:
             self._judge_trees(tape)
+            self._economy.went_on(tape)
             if now >= self._look_at.get(tape.me, 0):
                 self._look_at[tape.me] = now + LOOK_NS
                 self._judge_routes(tape)
+                self._economy.judge_window(tape)
 
     def _judge_trees(self, tape: WatchedTape) -> None:
         spreading = tape.engine.speaker.spreading

@@ -10,7 +10,7 @@ from ordercast.checker.verdict import Outcome
 from ordercast.model.ids import Incarnation, Instant, NodeId, process_id_from
 from ordercast.model.promises import GroupPromise
 from ordercast.model.service import Service
-from ordercast.trace.client_records import ClientEvent
+from ordercast.trace.client_records import ClientEvent, GotDropped
 from ordercast.trace.records import Started
 
 from ..histories import EARLY
@@ -104,3 +104,23 @@ def test_one_who_joined_meanwhile_may_lack_it() -> None:
     for _ in range(3):
         _change(story, "a", "b", "c")
     assert_valid(story.finished())
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_loss_behind_an_early_message_lies_at_any_place_behind_the_last_one_in_order(is_told: bool) -> None:
+    """The early message has the highest place, and b got it before it lost the second."""
+    story = _together("a", "b")
+    first, second, third = (story.send("a", "g") for _ in range(3))
+    early = story.send("a", "g", service=R)
+    story.get(first, "a", "b")
+    places = [story.place(message) for message in (second, third, early)]
+    assert places == sorted(places)
+    story.get(early, "a", "b")
+    story.get(second, "a")
+    if is_told:
+        story.events.append(GotDropped(story.now, story.ids["b"], 1))
+    story.get(third, "a", "b")
+    _change(story, "a", "b")
+    events = story.finished()
+    expected = Outcome.VALID if is_told else Outcome.INVALID
+    assert _outcome(events, GroupPromise.AGREED_DELIVERY) is expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ordercast.model.configuration import ChangeReason, ConfigurationKind
 from ordercast.model.effects import Deliver, Effect, Install, Record
 from ordercast.model.ids import SLOT_MAX, ConfigurationId, Position, ProcessId, Seq
@@ -131,6 +133,15 @@ def test_a_safe_run_ends_where_it_ends_however_much_is_safe() -> None:
     delivery.ring.store.extend(make_run(1, "1", "2", service=Service.SAFE))
     delivery.ring.store.extend(make_run(3, "3", "4"))
     assert _advance(delivery, safe=4) == ["1", "2", "3", "4"]
+
+
+def test_a_run_that_was_delivered_lets_go_of_its_messages() -> None:
+    delivery, run = _delivery(), make_run(1, "1", "2", service=Service.SAFE)
+    delivery.ring.store.extend(run)
+    _advance(delivery, safe=1)
+    assert run.parcel is not None
+    _advance(delivery, safe=2)
+    assert run.parcel is None
 
 
 def test_a_run_that_begins_or_ends_at_a_hole_is_delivered_to_the_hole_and_from_it_on() -> None:
@@ -277,9 +288,18 @@ def test_a_large_message_cut_by_the_end_is_dropped_and_told() -> None:
     assert _occurrences(effects) == {Occurrence.LARGE_CUT: 1}
 
 
+def test_a_large_message_in_the_rest_is_put_together() -> None:
+    delivery = _delivery(_safe(1), _part(2, Part.FIRST, "a"), _part(3, Part.LAST, "b"))
+    assert _texts(_finish(delivery, _plan(ONE, TWO))) == ["1", "ab"]
+
+
+def _recovered(seq: int) -> tuple[int, PacketRun]:
+    return seq, PacketRun(b"", 0, 0, Seq(seq), ONE)
+
+
 def test_recovered_packets_have_nothing_to_deliver() -> None:
-    delivery = _delivery((1, PacketRun(b"", 0, 0, Seq(1), ONE)), _agreed(2))
-    assert _advance(delivery) == ["2"]
+    assert _advance(_delivery(_recovered(1), _agreed(2))) == ["2"]
+    assert _texts(_finish(_delivery(_safe(1), _recovered(2)), _plan(ONE, TWO))) == ["1"]
 
 
 # What the exchange brings
@@ -342,3 +362,21 @@ def test_what_is_delivered_in_the_transitional_view_has_stamps_too() -> None:
     delivery.is_stamped = True
     effects = _finish(delivery, _plan(ONE, TWO, delivered=1))
     assert _stamps(effects) == [[1], [2]]
+
+
+def test_of_a_run_that_is_delivered_in_part_the_stamps_of_that_part_are_told() -> None:
+    delivery = _delivery()
+    delivery.is_stamped = True
+    delivery.ring.store.extend(make_run(1, "1", "2", "3", service=Service.SAFE))
+    effects: list[Effect] = []
+    delivery.deliver(Seq(2), effects)
+    assert _stamps(effects) == [[1, 2]]
+
+
+@pytest.mark.parametrize("is_stamped", [True, False])
+def test_an_enclosing_engine_alone_is_told_what_lies_beyond_a_gap(is_stamped: bool) -> None:
+    delivery = _delivery(_safe(1), _agreed(3), _agreed(4))
+    delivery.is_stamped = is_stamped
+    delivers = [effect for effect in _finish(delivery, _plan(ONE, TWO)) if isinstance(effect, Deliver)]
+    told = [(deliver.ordered, _texts([deliver])) for deliver in delivers]
+    assert told == ([(True, ["1"]), (False, ["3", "4"])] if is_stamped else [(True, ["1", "3", "4"])])

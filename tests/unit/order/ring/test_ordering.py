@@ -107,6 +107,14 @@ def test_the_rotation_is_measured_from_the_last_receipt() -> None:
     assert visit(ring, make_token(seq=10, aru=10), 99, _plenty, CONFIG).sent == 2
 
 
+def test_no_more_is_told_to_wait_than_a_visit_may_send() -> None:
+    ring = make_ring()
+    token = visit(ring, make_token(), 99, _nothing, CONFIG).token
+    assert token.waiting == CONFIG.visit_max
+    add_to_visit(ring, token, 99, _nothing, CONFIG, 0)
+    assert token.waiting == CONFIG.visit_max
+
+
 # Requests
 
 
@@ -164,6 +172,12 @@ def test_what_was_numbered_since_the_last_visit_is_asked_for_one_round_later(con
     assert second.token.requests == (1, 2, 3)
 
 
+def test_what_others_ask_for_is_passed_on_as_it_came() -> None:
+    asked = (9, 8, 7, 6, 5, 4)
+    assert len(asked) > CONFIG.requests_max
+    assert visit(make_ring(), make_token(seq=9, requests=asked), 0, _nothing, CONFIG).token.requests == asked
+
+
 def test_a_request_for_what_everybody_has_is_dropped() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)
@@ -214,6 +228,15 @@ def test_an_aru_that_was_forged_under_my_name_goes_round_once_more_in_a_network_
     assert (back.token.aru, back.token.aru_id, ring.memory.safe_seq) == (3, TWO, 1)
 
 
+def test_an_aru_that_was_forged_upwards_under_my_name_is_taken_back() -> None:
+    ring = make_ring()
+    fill(ring, 1, 2)
+    visit(ring, make_token(seq=4, aru=4), 0, _nothing, CONFIG)
+    fill(ring, 3)
+    done = visit(ring, make_token(seq=4, aru=4, aru_id=TWO), 0, _nothing, CONFIG)
+    assert (done.token.aru, done.token.aru_id, ring.memory.safe_seq) == (2, TWO, 2)
+
+
 def test_a_signed_aru_that_stands_still_is_blamed_once_it_did_so_too_often() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)
@@ -247,6 +270,15 @@ def test_quiet_visits_are_counted_and_any_packet_ends_them() -> None:
         assert ring.memory.quiet == expected
     visit(ring, make_token(), 1, _few(1), CONFIG)
     assert ring.memory.quiet == 0
+
+
+@pytest.mark.parametrize("asked", [2, 5], ids=["answered", "passed on"])
+def test_a_visit_with_requests_is_not_quiet_and_the_token_does_not_rest_after_it(asked: int) -> None:
+    ring = make_ring()
+    fill(ring, 1, 2, 3)
+    visit(ring, make_token(seq=3, aru=3), 0, _nothing, CONFIG)
+    visit(ring, make_token(seq=3, aru=3, requests=(asked,)), 0, _nothing, CONFIG)
+    assert (ring.memory.quiet, ring.memory.may_rest) == (0, False)
 
 
 # The accelerated ring
@@ -344,3 +376,15 @@ def test_who_rests_with_the_token_renews_its_part_of_both_sums() -> None:
     told = with_news(ring, token, is_behind=True)
     assert (told.behind, told.budget, told.counted) == (1, 0, (0, 1, 1))
     assert with_news(ring, told, is_behind=False).counted == (0, 1, 0)
+
+
+def test_a_token_that_rested_without_news_goes_on_as_it_is() -> None:
+    ring = make_ring()
+    token = visit(ring, make_token(behind=1), 0, _nothing, CONFIG).token
+    assert with_news(ring, token, is_behind=False) is token
+
+
+def test_who_has_caught_up_leaves_the_budget_alone() -> None:
+    ring = make_ring()
+    ring.memory.was_behind = True
+    assert with_news(ring, make_token(behind=1, budget=7), is_behind=False).budget == 7

@@ -21,7 +21,7 @@ from ordercast.order.sites.plan import plan_of
 from ordercast.order.sites.stuck import StuckSites
 from ordercast.order.sites.units import SessionRun, UnitBody
 from ordercast.order.sites.views import EVERYBODY, Fragment, WideProposal
-from ordercast.order.sites.window import QUEUE_MAX_NS, STEP_NS, QueueReport, UnstableWindow
+from ordercast.order.sites.window import FIRST, LEAST, QUEUE_MAX_NS, STEP_NS, QueueReport, UnstableWindow
 
 from .test_order import FRAGMENTS, VIEW, A, B, C, passed, state, unit
 from .test_tape import EDGE, frame, spreading_at
@@ -112,15 +112,31 @@ def test_who_lacks_what_only_hollow_copies_are_left_of_comes_along_with_nobody()
 # One site must not stop all
 
 
-def test_the_window_shrinks_with_the_longest_queue_and_grows_back() -> None:
-    window = UnstableWindow(3200)
-    window.look(4 * QUEUE_MAX_NS, T0)
-    assert window.size == 1600 and window.share(4) == 400
-    window.look(4 * QUEUE_MAX_NS, Instant(STEP_NS - 1))
-    assert window.size == 1600 and window.deadline == STEP_NS
-    for step in range(1, 17):
+def test_the_window_grows_while_it_keeps_messages_back() -> None:
+    window = UnstableWindow(FIRST * 100)
+    assert window.size == 100 and window.share(4) == 25 and window.deadline is None
+    window.look(0, T0)
+    assert window.size == 100, "nobody waits for it"
+    for step in range(8):
+        window.keeps_back()
         window.look(0, Instant(step * STEP_NS))
-    assert window.size == 3200 and window.deadline is None
+        window.look(0, Instant(step * STEP_NS + 1))
+    assert window.size == FIRST * 100 and window.deadline is None
+
+
+def test_the_window_shrinks_with_the_longest_queue_and_stands_until_that_has_drained() -> None:
+    window = UnstableWindow(FIRST * 8000)
+    window.look(4 * QUEUE_MAX_NS, T0)
+    assert window.size == 2000
+    window.keeps_back()
+    drained = Instant(3 * QUEUE_MAX_NS)
+    assert window.deadline == drained
+    window.look(0, Instant(drained - 1))
+    assert window.size == 2000
+    window.look(0, drained)
+    assert window.size == 2250, "in small steps once it has shrunk"
+    window.look(1000 * QUEUE_MAX_NS, Instant(drained + STEP_NS))
+    assert window.size == FIRST * 8000 // LEAST
 
 
 def test_a_queue_is_told_when_it_is_long_and_when_it_is_short_again() -> None:

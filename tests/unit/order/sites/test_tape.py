@@ -12,6 +12,7 @@ from ordercast.model.ids import ConfigurationId, Instant, ProcessId
 from ordercast.model.service import Service
 from ordercast.order.layered import InnerRing
 from ordercast.order.links.link import Link, Tags
+from ordercast.order.outbox import Lot
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sites import spreading
 from ordercast.order.sites.codec import decode, encode
@@ -67,6 +68,15 @@ def test_lines_move_in_the_transitional_configuration_up_to_its_first_gap() -> N
     assert tape.order.own.line == 301
     tape.take(entry, B, 3, 400, Where.BEYOND)
     assert tape.order.own.line == 301 and set(tape.order.own.units) == {300, 400}
+
+
+def test_what_a_transitional_configuration_brought_is_not_sent_again() -> None:
+    tape = alone()
+    tape.outbox.add([Lot(0, 1, int(Service.AGREED), [b"x"])])
+    (entry,) = tape.outbox.next(tape.view.digest)
+    tape.take(entry, A, 1, 300, Where.TRANSITIONAL)
+    assert set(tape.order.own.units) == {300}
+    assert not tape.outbox
 
 
 def test_commits_end_with_an_installation() -> None:
@@ -132,7 +142,7 @@ def test_a_state_lies_above_its_clock_on_a_ring_that_begins_lower() -> None:
 
 def test_of_two_updates_the_later_one_says_who_is_behind() -> None:
     tape = alone()
-    tape._order = WideOrder(VIEW, A)
+    tape.enter(VIEW)
     for line, is_behind in ((50, False), (40, True)):
         tape.take(encode(UpdateFrame(VIEW.digest, 1, 0, line, 0, is_behind)), A, line, line, Where.REGULAR)
     assert not tape.behind
@@ -140,7 +150,7 @@ def test_of_two_updates_the_later_one_says_who_is_behind() -> None:
 
 def test_a_hollow_unit_that_is_needed_here_is_lacking() -> None:
     tape = alone()
-    tape._order = WideOrder(VIEW, A)
+    tape.enter(VIEW)
     for needs, line in ((0b101, 0), (0b100, 51)):
         hollow = UnitFrame(VIEW.digest, 1, 1, 50, 0, 0, needs, BODY.hollow())
         tape.take(encode(hollow), B, 1, 60, Where.REGULAR)

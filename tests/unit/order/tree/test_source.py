@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ordercast.model.inputs import Submission, Submissions
 from ordercast.model.service import Service
-from ordercast.order.tree.blocks import Cargo
+from ordercast.order.tree.blocks import Cargo, GivenPlace
 from ordercast.order.tree.control import Reconcile
 from ordercast.order.tree.delivering import ControlMessage, Delivering
 from ordercast.order.tree.source import TreeSource
@@ -121,3 +121,13 @@ def test_what_would_enter_beyond_a_broken_link_goes_by_the_control_stream() -> N
     rehearsal.say(Reconcile(2), A)
     source.start_over(set(), (A,))
     assert not source.avoided, "another configuration has other links"
+
+
+def test_what_was_refused_is_sent_again_though_the_last_answer_is_a_place() -> None:
+    """A refusal comes straight from the entry, a place with the message, down the tree."""
+    source = _sending(3)
+    source.refuse(2)
+    source.refuse(3)
+    assert not source.waiting
+    source.ordered(GivenPlace(1, 1, (1,)))
+    assert [wish.payloads for wish in source.waiting] == [(bytes([1]),), (bytes([2]),)] and not source.refused

@@ -72,13 +72,25 @@ def test_what_enters_below_has_a_rank_between_those_from_above() -> None:
 
 def test_a_safe_message_waits_until_its_source_knows_its_place() -> None:
     wood = Wood()
-    wood.streams[A].enter(cargo(1, "all", service=Service.SAFE, originator=C))
+    wood.streams[A].enter(cargo(1, "all", service=Service.SAFE, originator=D))
     wood.streams[A].enter(cargo(2, "all"))
     wood.run()
     assert wood.got[A] == wood.got[C] == []
-    wood.streams[A].known(C, 1)
+    wood.streams[A].known(D, 1)
     wood.run()
     assert wood.got[A] == wood.got[B] == wood.got[C] == [1, 2]
+
+
+def test_a_message_that_comes_down_to_its_source_tells_it_the_place() -> None:
+    wood = Wood()
+    message = cargo(1, "all", service=Service.SAFE, originator=C)
+    assert wood.streams[A].tells(message) and not wood.streams[A].tells(cargo(1, "all", originator=D))
+    wood.streams[A].enter(message)
+    assert wood.streams[A].unknown(C) == 1
+    wood.run()
+    assert wood.streams[A].unknown(C) == 0, "all below have it, and its source is one of them"
+    assert wood.got[A] == wood.got[B] == wood.got[C] == [1]
+    assert not wood.streams[A].stable and [one.cargo for one in wood.streams[C].stable] == [message]
 
 
 def test_a_birth_ends_when_all_below_have_passed() -> None:

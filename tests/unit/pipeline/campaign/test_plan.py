@@ -119,6 +119,20 @@ def test_links_rates_and_attachments_are_written_as_on_the_command_line_or_as_ta
     assert options.attachments == ((0,),) * 5
 
 
+def test_settings_of_the_links_between_sites() -> None:
+    settings = {"sites.links": {"silence": "2s", "packet_size": 1472}, "sites.delta": "100ms", "site_links": [[0, 1]]}
+    options = options_from(settings, SimOptions())
+    links = options.sites.links
+    assert (links.silence_ns, links.packet_size) == (
+        2 * SECOND,
+        1472,
+    ) and links.ack_ns == SimOptions().sites.links.ack_ns
+    assert options.sites.delta_ns == 100 * MILLISECOND and options.site_links == ((0, 1),)
+    for wrong in ({"colour": 1}, 7):
+        with pytest.raises(UsageError, match=r"sites\.links"):
+            options_from({"sites.links": wrong}, SimOptions())
+
+
 def test_without_packing_a_packet_holds_one_message() -> None:
     for size in (32, 100, 1024):
         ring = options_from({"size": size, "packing": False}, SimOptions()).ring

@@ -14,7 +14,7 @@ from ordercast.model.effects import Broadcast, Burst, Effect
 from ordercast.model.ids import Instant, ProcessId, Seq
 from ordercast.model.notes import Occurrence
 from ordercast.order.adaptive.codec import RESTS, AdaptiveKind, Mark, aru_in, build_distribution
-from ordercast.order.adaptive.flow import burst_left, somebody_is_behind
+from ordercast.order.adaptive.flow import burst_left
 from ordercast.order.adaptive.lookout import Lookout, deaf_alarm
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
@@ -29,7 +29,6 @@ from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.working import Working
 from ordercast.order.membership.step import Facts, Step
 from ordercast.order.membership.timers import Timer
-from ordercast.wire.header import RETRANSMITTED
 from ordercast.wire.messages import Token, Wake
 from ordercast.wire.run import Load, PacketRun, build_runs
 
@@ -55,6 +54,7 @@ class Direct(Talking):
         sign_ns = min(SIGNS * config.rest_ns, config.token_loss_ns // SIGNS_PER_LOSS)
         state = cls(
             own,
+            merge_of(facts),
             Voice(own.config, sign_ns, max(1, config.window // max(8, 2 * count)), count, said_at=step.now),
             Repair(own.config.ask_ns, config.token_retransmit_ns, config.backlog_max),
             Office(own.config, own.policy, Trips(count, ring.index) if own.config.policy == "steady" else None),
@@ -72,26 +72,25 @@ class Direct(Talking):
 
     # What comes
 
-    def on_direct(
-        self, run: PacketRun, number: int, aru: Place, transmitter: ProcessId, step: Step, *, is_new: bool
-    ) -> None:
-        """Packets came, with this aru in them; those that are new are in their stream."""
-        merge = merge_of(step.facts)
-        member = merge.heading.places[run.originator]
-        if run.flags & RETRANSMITTED:
-            is_third = run.originator != transmitter
-            self.repair.answered(member, number, run.count, step.now, is_third=is_third)
-        if is_new:
-            self.is_stirred = True
-            self._lives(member, run.originator == transmitter, step)
-            self.voice.came(run.count, aru >= merge.streams[merge.me].place, step.now)
-            self.own.policy.sent(run.originator, run.count, step.now)
+    def on_answer(self, run: PacketRun, number: int, transmitter: ProcessId, step: Step) -> None:
+        """Packets were sent again."""
+        member, is_third = self.merge.heading.places[run.originator], run.originator != transmitter
+        self.repair.answered(member, number, run.count, step.now, is_third=is_third)
+
+    def on_new(self, run: PacketRun, aru: Place, transmitter: ProcessId, step: Step) -> None:
+        """Packets that are new came, with this aru in them; they are in their stream."""
+        merge, originator, now = self.merge, run.originator, step.now
+        self.is_stirred = True
+        self._lives(merge.heading.places[originator], originator == transmitter, step)
+        self.voice.came(run.count, aru >= merge.streams[merge.me].place, now)
+        self.own.policy.sent(originator, run.count, now)
+        if self.is_dozing:
             self._awake(step)
 
     def on_mark(self, mark: Mark, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
         is_direct = step.facts.installed.members[mark.originator] == transmitter
         if is_new:
-            stream = merge_of(step.facts).streams[mark.originator]
+            stream = self.merge.streams[mark.originator]
             self.is_stirred = self.is_stirred or stream.high > stream.last
             self._lives(mark.originator, is_direct, step)
             if is_direct and self.office.trips is not None:
@@ -112,14 +111,13 @@ class Direct(Talking):
         if not exchange.accepts(ring, token, step):
             facts.timers.cancel(Timer.TOKEN_LOSS)
             return self
-        if not (ring.me == ring.representative and self._all_installed(facts)):
+        if not (ring.me == ring.representative and self._all_installed()):
             exchange.visit(ring, token, 0, lambda *_: [], step, lambda passed: passed)
         facts.timers.cancel(Timer.TOKEN_LOSS)
         return self
 
-    @staticmethod
-    def _all_installed(facts: Facts) -> bool:
-        merge = merge_of(facts)
+    def _all_installed(self) -> bool:
+        merge = self.merge
         others = (stream for member, stream in enumerate(merge.streams) if member != merge.me)
         return all(stream.mark is not None or stream.high for stream in others)
 
@@ -136,7 +134,7 @@ class Direct(Talking):
         facts = step.facts
         match timer:
             case Timer.TOKEN_RETRANSMIT:
-                if not self._all_installed(facts):
+                if not self._all_installed():
                     step.forward_again(facts.installed)
                 return self
             case Timer.SILENCE:
@@ -144,11 +142,9 @@ class Direct(Talking):
             case Timer.ADAPT:
                 self._adapt(step)
             case Timer.ASK:
-                merge = merge_of(facts)
-                self.repair.review(
-                    merge, self._awaited(merge, facts), step.now
-                )  # what came may have led to nothing else
-                self._ask(self.repair.due_wishes(merge_of(facts), step.now), step)
+                merge = self.merge
+                self.repair.review(merge, self._awaited(merge, facts), step.now)  # what came may have led to no more
+                self._ask(self.repair.due_wishes(merge, step.now), step)
                 self._answer(self.repair.due_answers(step.now), step)
             case Timer.MARK:
                 self.voice.is_due = self.voice.is_due or self.voice.is_time(step.now)
@@ -160,14 +156,14 @@ class Direct(Talking):
 
     def after_packets(self, step: Step) -> State:
         """Do what has become possible. Most marks tell one of several things that are waited for: nothing follows."""
-        merge, facts = merge_of(step.facts), step.facts
+        merge, facts = self.merge, step.facts
         is_quiet = not (self.is_stirred or self.voice.is_due or merge.is_moved or facts.outbox or facts.leaving)
         return self if is_quiet and self.acted_upon == (merge.aru, merge.safe) else self.settle(step)
 
     def settle(self, step: Step) -> State:
         """Do what has become possible; once more when own deliveries made room for what waits, since nothing else may
         come for long."""
-        merge, facts = merge_of(step.facts), step.facts
+        merge, facts = self.merge, step.facts
         window, backlog_max = facts.config.window, facts.config.backlog_max
         is_open = True
         while is_open:
@@ -189,7 +185,8 @@ class Direct(Talking):
         sent, self.is_awaited = len(step.effects), False
         if len(merge.streams) > 1:
             self._give_up(merge, step)
-            merge.advance(deliveries)
+            if merge.delivered < merge.aru:
+                merge.advance(deliveries)
             if self._speak(merge, step):
                 merge.advance(deliveries)
             self.repair.review(merge, self._awaited(merge, facts), step.now)
@@ -208,16 +205,17 @@ class Direct(Talking):
         return max(merge.asked_safe, min(first, merge.aru))
 
     def _send(self, step: Step) -> None:
-        facts = step.facts
-        merge, outbox = merge_of(facts), facts.outbox
-        if facts.is_behind or somebody_is_behind(merge):
+        facts, merge = step.facts, self.merge
+        outbox = facts.outbox
+        if facts.is_behind or merge.behind:
             self.occurred(Occurrence.HELD_BY_APPLICATION, step)
             return
         if self.repair.is_blocked(merge, step.now):
             return  # messages that wait share packets later
         bursts: list[Burst] = []
         before, aru = merge.streams[merge.me].last, 0
-        while outbox:
+        is_left = True
+        while is_left:
             allowed = burst_left(merge, facts.config.window, facts.config.backlog_max, outbox.packets())
             place = merge.next_place()
             if not allowed or place > merge.limit:
@@ -230,13 +228,14 @@ class Direct(Talking):
             for run in runs:
                 merge.sent(run)
                 bursts.append(run.burst())
-            aru = aru_in(runs[-1])
-        if outbox and not self.voice.waiting:
+            aru, is_left = aru_in(runs[-1]), bool(outbox)
+        if is_left and not self.voice.waiting:
             self.voice.is_due = True  # whoever shares out the places should know
         sent = merge.streams[merge.me].last - before
         facts.stats.packets_sent += sent
         self.own.policy.sent(facts.me, sent, step.now)
-        self._awake(step)
+        if self.is_dozing:
+            self._awake(step)
         if bursts and len(merge.streams) > 1:
             step.effects.append(Broadcast(bursts))
             self.voice.sent(aru, step.now)
@@ -259,14 +258,14 @@ class Direct(Talking):
             timers.arm(Timer.MARK, speaks_at)
         if due is not None:
             timers.arm(Timer.ASK, due)
-        elif timers.is_armed(Timer.ASK):
+        else:
             timers.cancel(Timer.ASK)
 
     # Who is here
 
     def _look_around(self, step: Step) -> State:
         """Whoever was not heard for long is gone, unless others vouch for it; who does not receive is expelled."""
-        facts, config, merge = step.facts, step.facts.config, merge_of(step.facts)
+        facts, config, merge = step.facts, step.facts.config, self.merge
         facts.timers.arm(Timer.SILENCE, self.watch.due(step.now, config.token_loss_ns))
         if self.watch.silent(step.now, config.token_loss_ns):
             return gather.Gather.leave_ring(self, ChangeReason.SILENT, step)
@@ -290,7 +289,7 @@ class Direct(Talking):
 
     def _adapt(self, step: Step) -> None:
         """Look at the senders, as long as this process is the book-keeper."""
-        merge, policy = merge_of(step.facts), self.own.policy
+        merge, policy = self.merge, self.own.policy
         if not self.office.is_mine(merge):
             return
         policy.look(step.now)
@@ -300,9 +299,8 @@ class Direct(Talking):
             self._announce_distribution(merge, distribution, step)
 
     def _awake(self, step: Step) -> None:
-        if self.is_dozing:
-            self.is_dozing = False
-            step.arm(Timer.ADAPT, self.own.config.adapt_ns)
+        self.is_dozing = False
+        step.arm(Timer.ADAPT, self.own.config.adapt_ns)
 
     def _announce_distribution(self, merge: Merge, distribution: Distribution, step: Step) -> None:
         if distribution.keeper != merge.me:
@@ -314,6 +312,6 @@ class Direct(Talking):
         self.voice.sent(aru, step.now)
 
     def owes(self, facts: Facts) -> bool:
-        merge = merge_of(facts)
+        merge = self.merge
         mine = merge.streams[merge.me].place
         return merge.safe < mine or merge.delivered < mine

@@ -38,6 +38,7 @@ def merge_of(facts: Facts) -> Merge:
 @dataclass(slots=True)
 class Talking(Working):
     own: Own
+    merge: Merge
     voice: Voice
     repair: Repair
     office: Office
@@ -48,7 +49,7 @@ class Talking(Working):
 
     def on_ask(self, ask: Ask, step: Step) -> None:
         """The originator answers at once; others wait for their turn."""
-        merge = merge_of(step.facts)
+        merge = self.merge
         asker = merge.heading.places[ask.transmitter]
         merge.hear_aru(asker, ask.aru)
         numbers: list[tuple[int, int]] = []
@@ -64,7 +65,7 @@ class Talking(Working):
 
     def _give_up(self, merge: Merge, step: Step) -> None:
         """Places that others wait for are given up at once; some ahead, as long as nothing waits here."""
-        voice, frontier, highest = self.voice, merge.next_place(), merge.highest
+        voice, frontier, highest = self.voice, merge.frontiers[merge.me], merge.highest
         voice.waits_until = NEVER
         if frontier <= highest:
             if voice.is_due or voice.may_be_urgent(step.now):
@@ -87,11 +88,11 @@ class Talking(Working):
 
     def _speak(self, merge: Merge, step: Step) -> bool:
         """Say what is due; True when places were given up with it, so that more may be known."""
-        voice = self.voice
-        voice.look(merge, step.now, tells=merge.teller == merge.me)
+        voice, teller = self.voice, merge.teller
+        voice.look(merge, step.now, tells=teller == merge.me)
         if merge.is_moved:
             self._tell_move(merge, step)
-        self._acknowledge(merge, step)
+        self._acknowledge(merge, teller, step)
         if not voice.is_due:
             return False
         gives_way = voice.waits_until != NEVER
@@ -115,10 +116,10 @@ class Talking(Working):
         if self.office.is_mine(merge):
             step.arm(Timer.ADAPT, self.own.config.adapt_ns)
 
-    def _acknowledge(self, merge: Merge, step: Step) -> None:
+    def _acknowledge(self, merge: Merge, teller: int | None, step: Step) -> None:
         """Safe packets are acknowledged at once, others in time: to all, or, where members are many, to the one who
         tells all."""
-        voice, teller, now = self.voice, merge.teller, step.now
+        voice, now = self.voice, step.now
         is_time, is_urgent = voice.ack_at <= now, voice.owes_acknowledgement(merge)
         self.is_awaited = self.is_awaited or is_urgent
         if teller is None or teller == merge.me:
@@ -144,12 +145,11 @@ class Talking(Working):
         self.own.stats.asks += 1
         for wish in wishes:
             self.occurred(Occurrence.PACKET_ASKED if wish.last else Occurrence.MARK_ASKED, step)
-        packet = encode_ask(self.ask_heading, facts.me, merge_of(facts).aru, wishes)
+        packet = encode_ask(self.ask_heading, facts.me, self.merge.aru, wishes)
         step.effects.append(Broadcast([(packet, len(packet))]))
 
     def _answer(self, answers: Answers, step: Step) -> None:
-        facts = step.facts
-        merge = merge_of(facts)
+        facts, merge = step.facts, self.merge
         bursts: list[Burst] = []
         for originator, number in answers.packets:
             packet = merge.streams[originator].packet(number)

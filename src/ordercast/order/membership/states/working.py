@@ -12,6 +12,7 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY
 from ordercast.model.notes import Occurrence
 from ordercast.order.membership.consensus import newcomers_of
+from ordercast.order.membership.hearing import announce_gap_of
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import gather, gone, moves
 from ordercast.order.membership.states.base import State
@@ -83,7 +84,7 @@ class Working(State):
         claim, settings = facts.admission.claim, facts.parts.setting_digests
         step.broadcast(Announcement(ring.id, facts.me, ring.members, heard, claim, settings))
         facts.rosters.announced(step)
-        step.arm(Timer.ANNOUNCE, facts.config.announce_ns)
+        step.arm(Timer.ANNOUNCE, announce_gap_of(facts.config, len(ring.members)))
         return self._drop_removed(step)
 
     def _drop_removed(self, step: Step) -> State:

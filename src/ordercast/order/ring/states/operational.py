@@ -117,12 +117,11 @@ class Operational(Working):
         Who is leaving does not take the token with it.
         """
         ring, memory = facts.installed, facts.installed.memory
-        if not token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru:
+        if not token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru or ring.me != ring.last_sender:
             return False
         _, waiting, behind = sums_of(ring, token)
         return (
-            ring.me == ring.last_sender
-            and facts.past.delivered == token.seq
+            facts.past.delivered == token.seq
             and (memory.safe_seq >= token.seq or not facts.parts.settles)
             and not (token.requests or self.woken or _has_news(facts))
             and not (facts.leaving and facts.wants_token)
@@ -240,8 +239,7 @@ class Operational(Working):
         step.arm(Timer.WAKE, config.token_retransmit_ns if is_again else config.linger_ns)
 
     def owes(self, facts: Facts) -> bool:
-        mine = facts.own_seq
-        return facts.installed.memory.safe_seq < mine or facts.past.delivered < mine
+        return facts.installed.memory.safe_seq < facts.own_seq  # what is safe was delivered when it became so
 
 
 def outbox_source(facts: Facts) -> Source:

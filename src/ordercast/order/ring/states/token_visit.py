@@ -101,7 +101,7 @@ def work(
     token.timestamp = believed_clock(facts.clock.tick, token.timestamp, is_new=facts.parts.is_stamped)
     is_attached = facts.parts.attached is not None
     done = visit(ring, token, wanted, source, config, is_behind=is_behind, is_attached=is_attached)
-    forwarded = amend(done.token)
+    forwarded = done.token if amend is unchanged else amend(done.token)
     facts.clock.hear(forwarded.timestamp)
     if done.before:
         step.effects.append(Broadcast(done.before))

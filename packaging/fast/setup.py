@@ -1,0 +1,20 @@
+"""Builds the extension for the limited ABI: one wheel for Python 3.11 and every later version."""
+
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+FOLDER = Path(__file__).parent
+
+setup(
+    ext_modules=[
+        Extension(
+            "ordercast_fast",
+            sorted(str(file.relative_to(FOLDER)) for file in (FOLDER / "src").glob("*.c")),
+            depends=["src/kernel.h"],
+            extra_compile_args=["-O3"],
+            py_limited_api=True,
+        )
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)
