@@ -139,11 +139,11 @@ class Outbox:
         that `_next_small` would bring."""
         lot = self._queue[0]
         length, block = lot.length, lot.block
-        payloads = lot.payloads[lot.at :] if lot.at else lot.payloads
-        count = len(payloads)
+        count = lot.left
         fits = count * (length + DESCRIPTOR_SIZE) <= self._body_max and count <= self._each_max
         if not fits or length + len(block[1:]) > self._lone_max:
             return None
+        payloads = lot.payloads[lot.at :] if lot.at else lot.payloads
         self._queue.clear()
         self._turn_of_large = True
         self.size -= count * (length + OVERHEAD)

@@ -182,8 +182,8 @@ class DaemonHalf:
         self._grant()
 
     def _grant(self) -> None:
-        """The window grows for one frame, when nothing else is under way."""
-        if self._wanted and not self._under_way:
+        """The window grows for one frame, when nothing else is under way and the client is not behind."""
+        if self._wanted and not self._under_way and not self.outbound.is_behind:
             more = max(0, self._wanted - self._credit - self._owed)
             self._wanted = 0
             if self._owed + more > 0:  # otherwise it has what it asks for
@@ -337,14 +337,21 @@ class DaemonHalf:
 
     def take(self, size_max: int = UNLIMITED) -> list[bytes]:
         """What may be written now: answers, and of the stream not much more than so many bytes."""
+        stream: list[bytes] = []
+        if self._outbound is not None:
+            stream = self._outbound.take(size_max)
+            if not self._outbound.is_behind:
+                self._pay_back()
+        frames, self._urgent, self._urgent_size = self._urgent, [], 0
+        self._is_asking = False
+        return frames + stream if stream else frames
+
+    def _pay_back(self) -> None:
+        """Give back credit; a client that is behind does not get it until it has read."""
         if self._owed >= self._window // CREDIT_PORTIONS:
             self._give_credit(self._owed)
             self._owed = 0
-        frames, self._urgent, self._urgent_size = self._urgent, [], 0
-        self._is_asking = False
-        if self._outbound is not None:
-            frames += self._outbound.take(size_max)
-        return frames
+        self._grant()
 
 
 def _changed_groups(body: bytes, check: Callable[[str], str] = checked_group) -> tuple[str, ...]:

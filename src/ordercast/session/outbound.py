@@ -4,6 +4,10 @@ Messages may be dropped, where the client has chosen that; a notice then stands 
 who follows them must see them all. A client may ask that all wait for it (`is_holding`): long before it would be lost,
 and only as long as it makes progress (`look`): while it holds nobody sends, so a reader that is nearly as fast as
 the others has soon read what waits, and one that reads a little now and then would stop everybody for good.
+
+A client that is behind with reading waits with its own messages (`is_behind`): those who send as fast as they can to a
+group of their own would otherwise run into the bound together. One that reads nothing at all waits for itself in vain;
+it gets its way at the next look (`look_at_lag`), and meets the bound.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ QUEUE_SIZE_MAX = {
     SlowPolicy.DISCONNECT: 8 * MIB,
     SlowPolicy.HOLD: 64 * MIB,
 }
-HOLD_FROM, HOLD_UNTIL = 4, 16  # all wait from a quarter of the bound on, until a sixteenth is left
+BEHIND_FROM, BEHIND_UNTIL = 4, 16  # a client is behind from a quarter of the bound on, until a sixteenth is left
 HOLD_MAX_NS = 10 * SECOND  # in which what waits must have fallen by half, or the client has to go
 STILL_MAX_NS = 2 * SECOND  # a client that takes nothing for so long is waited for no longer
 UNLIMITED = 1 << 62
@@ -56,12 +60,15 @@ class Outbound:
         self.size = 0  # bytes that wait
         self._kept_size = 0  # of these, what must not be dropped
         self.dropped = Dropped(0, 0)  # in all
+        self.is_behind = False  # this client should wait with its own messages
+        self._may_wait = policy is not SlowPolicy.DROP
         self.is_holding = False  # all should wait for this client
         self._may_hold = policy is SlowPolicy.HOLD
         self.hold: Hold | None = None  # since it was first looked at
         self._hold_max_ns = hold_max_ns
         self._still_max_ns = STILL_MAX_NS if still_max_ns is None else still_max_ns
-        self._taken = 0  # frames, since the last look
+        self._taken = 0  # frames, since the last look at one that holds
+        self._has_taken = False  # anything, since the last look at its lag
         self._credit = credit
         self._waiting: deque[_Waiting] = deque()
 
@@ -70,8 +77,8 @@ class Outbound:
         self._waiting.append((frame, messages))
         self.size += len(frame)
         self._kept_size += 0 if messages else len(frame)
-        if self._may_hold and self.size > self.size_max // HOLD_FROM:
-            self.is_holding = True
+        if self.size > self.size_max // BEHIND_FROM:
+            self.is_behind, self.is_holding = self._may_wait, self._may_hold
         if self.policy is SlowPolicy.DROP:
             if self.size > self.size_max:
                 self._drop()
@@ -95,8 +102,11 @@ class Outbound:
                     self._kept_size -= len(frame)
             self._credit -= len(frame)
             frames.append(frame)
-        self._taken += len(frames)
-        if self.size <= self.size_max // HOLD_UNTIL:
+        if frames:
+            self._taken += len(frames)
+            self._has_taken = True
+        if self.size <= self.size_max // BEHIND_UNTIL:
+            self.is_behind, self._may_wait = False, self.policy is not SlowPolicy.DROP
             self.is_holding, self._may_hold, self.hold = False, self.policy is SlowPolicy.HOLD, None
         return frames
 
@@ -125,6 +135,14 @@ class Outbound:
             )
         hold.size = max(hold.size, self.size)  # what was on its way when all were stopped
         return None
+
+    def look_at_lag(self) -> bool:
+        """Tell, a few times a minute, whether a client that is behind and has taken nothing since waits no longer."""
+        is_still = self.is_behind and not self._has_taken
+        if is_still:
+            self.is_behind = self._may_wait = False
+        self._has_taken = False
+        return is_still
 
     def add_credit(self, size: int) -> None:
         self._credit += size

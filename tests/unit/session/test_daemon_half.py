@@ -217,6 +217,34 @@ def test_credit_is_given_back_in_large_portions() -> None:
     assert half.take() == []
 
 
+@pytest.mark.parametrize("policy", SlowPolicy)
+def test_a_client_that_is_behind_with_reading_gets_its_credit_when_it_has_caught_up(policy: SlowPolicy) -> None:
+    """One that has chosen to lose messages rather than to wait does not wait."""
+    half = DaemonHalf(MESSAGE_SIZE_MAX)
+    half.welcome(ALICE, Hello("alice", policy, 0), queue_size_max=1600)
+    half.take()
+    for _ in range(5):
+        half.outbound.put(bytes(100), 1)
+    half.accepted(CREDIT_PORTION)
+    credit = [encode_number(FrameKind.CREDIT, CREDIT_PORTION)]
+    assert half.take() == (credit if policy is SlowPolicy.DROP else [])
+    half.outbound.add_credit(300)
+    assert half.take() == [bytes(100)] * 3
+    half.outbound.add_credit(100)
+    assert half.take() == ([] if policy is SlowPolicy.DROP else credit) + [bytes(100)]
+
+
+def test_a_client_that_is_behind_gets_room_for_a_large_frame_when_it_has_caught_up() -> None:
+    half = DaemonHalf(LARGE)
+    half.welcome(ALICE, Hello("alice", SlowPolicy.WAIT, 0), queue_size_max=1600)
+    half.take()
+    half.outbound.put(bytes(401), 1)
+    _receive(half, encode_number(FrameKind.WANT, LARGE))
+    assert half.take() == []
+    half.outbound.add_credit(1)
+    assert _granted(half) == LARGE - SEND_CREDIT
+
+
 LARGE = 3 * SEND_CREDIT
 ONE = encode_send(Service.AGREED, HEAD, [b""])
 

@@ -198,6 +198,35 @@ def test_what_was_on_its_way_when_all_were_stopped_counts_as_if_it_had_been_ther
     assert _holds(outbound)
 
 
+def _is_behind(outbound: Outbound) -> bool:
+    return outbound.is_behind
+
+
+@pytest.mark.parametrize("policy", [SlowPolicy.WAIT, SlowPolicy.DISCONNECT, SlowPolicy.HOLD])
+def test_one_who_is_behind_waits_as_long_as_it_takes_something_between_two_looks(policy: SlowPolicy) -> None:
+    outbound = Outbound(policy, 0, 1600)
+    for number in range(4):
+        outbound.put(_message(number, 100), 1)
+    assert not _is_behind(outbound)
+    for number in range(4):
+        outbound.put(_message(number, 100), 1)
+    assert _is_behind(outbound)
+    _read(outbound, 1)
+    assert not outbound.look_at_lag()
+    assert _is_behind(outbound)
+    assert outbound.look_at_lag()
+    assert not _is_behind(outbound)
+    outbound.put(_message(9, 100), 1)
+    assert not _is_behind(outbound)  # until it has caught up
+    assert not outbound.look_at_lag()
+    _read(outbound, 7)
+    for number in range(4):
+        outbound.put(_message(number, 100), 1)
+    assert _is_behind(outbound)
+    _read(outbound, 4)
+    assert not _is_behind(outbound)
+
+
 def test_nobody_else_is_looked_at() -> None:
     for policy in (SlowPolicy.WAIT, SlowPolicy.DROP, SlowPolicy.DISCONNECT):
         outbound = Outbound(policy, 0, 1600)

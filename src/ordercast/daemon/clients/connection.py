@@ -339,6 +339,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def look(self, now: float) -> None:
         """A few times a minute, at a client that is known."""
+        if self.half.outbound.look_at_lag():
+            self.flush()
         if self._is_waiting:
             self._heard_at = now  # nothing is read from it now
         silence = now - self._heard_at
