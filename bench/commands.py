@@ -79,7 +79,7 @@ def trees(before: str | None) -> Iterator[dict[str, Path]]:
 
 @contextmanager
 def daemon(environment: dict[str, str], source: Path) -> Iterator[None]:
-    words = ["-m", "ordercast.cli.main", "daemon", "--port", str(PORT), "--status-port", str(STATUS), "--until-eof"]
+    words = ["-m", "ordercast", "daemon", "--port", str(PORT), "--status-port", str(STATUS), "--until-eof"]
     process = subprocess.Popen(
         [sys.executable, *words],
         env={**environment, "PYTHONPATH": str(source)},
@@ -106,7 +106,7 @@ def row_of(words: str, sources: dict[str, Path], environment: dict[str, str], ru
     memory = dict.fromkeys(times, 0)
     for number in range(runs + 1):
         for name in times:
-            code = ["-c", "print()"] if name == FLOOR else ["-m", "ordercast.cli.main", *words.split()]
+            code = ["-c", "print()"] if name == FLOOR else ["-m", "ordercast", *words.split()]
             source = sources.get(name, sources[HERE])
             took, used, peak = first_line([sys.executable, *code], {**environment, "PYTHONPATH": str(source)})
             if number:

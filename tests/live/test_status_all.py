@@ -18,7 +18,7 @@ from rig.programs import Program
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon")
-COMMAND = [sys.executable, "-m", "ordercast.cli.main"]
+COMMAND = [sys.executable, "-m", "ordercast"]
 FILE = """
 cluster = "all of them"
 [security]

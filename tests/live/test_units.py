@@ -22,7 +22,7 @@ from tests.ports import own_ports
 
 UNITS = ROOT / "packaging"
 SOURCE = ROOT / "src"
-PROGRAM = [sys.executable, "-m", "ordercast.cli.main"]
+PROGRAM = [sys.executable, "-m", "ordercast"]
 KEPT = [str(place) for place in (SOURCE, ROOT / "rig", UNITS, sys.prefix, sys.base_prefix)]
 ALICE = 61_111  # a user of the machine who is in no group of the daemon
 IN_GROUP = 61_999

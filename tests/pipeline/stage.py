@@ -62,7 +62,7 @@ class Stage:
     def start_archiver(self) -> None:
         places = self.lasts()
         command = ["archive", "in", "out", "--dir", str(self.archive.folder), "--at", self.at]
-        self.archiver = self._started("archiver", "-m", "ordercast.cli.main", *command, "--segment-size", "64KiB")
+        self.archiver = self._started("archiver", "-m", "ordercast", *command, "--segment-size", "64KiB")
         self.await_archiver(places)
 
     def await_archiver(self, places: tuple[int, int]) -> None:

@@ -109,7 +109,7 @@ class Cluster:
             encoding="utf-8",
         )
         self.daemons = {
-            name: Running("-m", "ordercast.cli.main", "daemon", "--config", str(file), "--name", name, stream="stderr")
+            name: Running("-m", "ordercast", "daemon", "--config", str(file), "--name", name, stream="stderr")
             for name in DAEMONS
         }
         for daemon in self.daemons.values():
@@ -199,7 +199,7 @@ def test_the_chat_of_the_tutorial_is_as_the_page_tells_it(tmp_path: Path) -> Non
     page = DOCS / "tutorial" / "first-chat.md"
     (banner,) = blocks_below(page, "2. A cluster on one machine")
     alone, second, third, lines, change, log, back = blocks_below(page, "3. Talk")
-    up = Running("-m", "ordercast.cli.main", "up", "-n", "3", "--port", str(free_ports()), folder=tmp_path)
+    up = Running("-m", "ordercast", "up", "-n", "3", "--port", str(free_ports()), folder=tmp_path)
     chats: dict[str, Running] = {}
     try:
         printed = up.until("Its log follows")
@@ -208,7 +208,7 @@ def test_the_chat_of_the_tutorial_is_as_the_page_tells_it(tmp_path: Path) -> Non
         for name, daemon, block in people:
             command, *greeting = block.splitlines()
             assert command == f"$ ordercast chat --name {name} --at {daemon}"
-            chats[name] = Running("-m", "ordercast.cli.main", *command.split()[2:], folder=tmp_path)
+            chats[name] = Running("-m", "ordercast", *command.split()[2:], folder=tmp_path)
             assert chats[name].until("You are") == greeting[:1]
         read = chats["alice"].until("carol came in")
         for line in lines.splitlines()[2:]:

@@ -27,7 +27,7 @@ LINE_SIZE_MAX = 1 << 20
 
 def ordercast_command(*arguments: str) -> list[str]:
     """Return the command `ordercast` with these arguments, for the interpreter that runs this."""
-    return [sys.executable, "-m", "ordercast.cli.main", *arguments]
+    return [sys.executable, "-m", "ordercast", *arguments]
 
 
 async def start_daemon(*arguments: str) -> Process:

@@ -43,7 +43,3 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     sys.exit(status)
-
-
-if __name__ == "__main__":
-    main()
