@@ -10,16 +10,19 @@ makes such a session, whether the environment is activated or not.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from ordercast.archive.places import place_from
 from ordercast.model.errors import UsageError
 from ordercast.pipeline.spark_session import LOCAL_MASTER, missing_for_spark
 from ordercast.pipeline.stream.format import OrdercastSource
 
-__all__ = ["OrdercastSource", "register", "session", "worker_problem"]
+__all__ = ["OrdercastSource", "lag", "register", "session", "worker_problem"]
 
 
 def session(name: str = "ordercast", master: str = LOCAL_MASTER, **options: str) -> SparkSession:
@@ -67,6 +70,25 @@ def worker_problem(session: SparkSession) -> str | None:
         there, here = (".".join(map(str, each)) for each in (version, sys.version_info[:2]))
         return f"workers of Spark run Python {there} and this is {here}: set PYSPARK_PYTHON to {sys.executable}"
     return None
+
+
+def lag(progress: StreamingQueryProgress | None) -> dict[str, int]:
+    """Return how many entries of each group a stream had not read yet: `lag(query.lastProgress)`. Sources of another
+    format have no places, and are left out."""
+    behind: dict[str, int] = {}
+    for source in () if progress is None else progress.sources:
+        read, there = _places(source.endOffset), _places(source.latestOffset)
+        behind |= {group: max(0, latest - read.get(group, 0)) for group, latest in there.items()}
+    return behind
+
+
+def _places(offset: str | None) -> dict[str, int]:
+    """Return the number of the last entry of each group, as an offset names it."""
+    try:
+        said = json.loads(offset or "{}")
+        return {group: place_from(text).number if text else 0 for group, text in said.items()}
+    except (ValueError, AttributeError, UsageError):
+        return {}
 
 
 def register(session: SparkSession) -> None:

@@ -19,7 +19,7 @@ from tests.live.test_archive import archiving, cluster
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from ordercast.pipeline.stream import sink
 
@@ -62,7 +62,7 @@ class Query:
     """A query with its checkpoint: what it has not noted as done it does again."""
 
     def __init__(self, at: str, **options: str) -> None:
-        self._options = {"at": at, "group": "orders", "sink_id": "etl", **options}
+        self._options = {"at": at, "group": "orders", "sinkId": "etl", **options}
         self.done = -1
 
     def batch(self, crash_at: str = "") -> None:
@@ -77,7 +77,7 @@ class Query:
         if crash_at == "before commit":
             raise Crash
         if crash_at == "mid-commit":
-            writer._await_archiver = _die  # type: ignore[method-assign, assignment]
+            writer._await_archivers = _die  # type: ignore[method-assign, assignment]
         writer.commit(messages, Context.batch)
         if crash_at == "after commit":
             raise Crash
@@ -187,9 +187,39 @@ async def test_two_archivers_agree_on_what_is_committed(tmp_path: Path) -> None:
 @live
 async def test_without_an_archiver_a_batch_is_not_committed(tmp_path: Path) -> None:
     async with cluster(tmp_path, "n1") as at:
-        with pytest.raises(sink.NotCommitted, match="no archiver of orders has said within 0 s"):
-            await asyncio.to_thread(Query(at["n1"], timeout_s="0.2").batch)
+        with pytest.raises(sink.NotCommitted, match=r"no archiver of orders has said within 0\.2 s"):
+            await asyncio.to_thread(Query(at["n1"], timeoutSeconds="0.2").batch)
         await asyncio.to_thread(Query(at["n1"], confirm="order").batch)
+
+
+@live
+async def test_rows_go_to_the_groups_that_they_name_each_once(tmp_path: Path) -> None:
+    """A batch that is run again adds what is missing where it is missing."""
+    schema = StructType([StructField("data", BinaryType()), StructField("group", StringType())])
+
+    def rows(batch: int) -> pa.RecordBatch:
+        data = [b"%d.%d" % (batch, row) for row in range(60)]
+        return pa.RecordBatch.from_pydict({"data": data, "group": ["orders", "prices", "orders"] * 20})
+
+    def run(batch: int, *, dies: bool = False) -> None:
+        writer = sink.GroupStreamWriter({"at": at["n1"], "sinkId": "etl"}, schema)
+        Context.batch, Context.partition = batch, 0
+        if dies:
+            writer._await_archivers = _die  # type: ignore[method-assign, assignment]
+        writer.commit([writer.write(iter([rows(batch)]))], batch)
+
+    folder = tmp_path / "a"
+    async with cluster(tmp_path, "n1") as at, archiving(folder, at["n1"], "orders", "prices"):
+        assert await tried(lambda: run(0))
+        assert not await tried(lambda: run(1, dies=True))
+        assert await tried(lambda: run(1))
+        for group, wanted in (("orders", (0, 2)), ("prices", (1,))):
+            there = [one.entry.data for one in Archive(folder).read(group) if isinstance(one.entry, Message)]
+            assert there == [b"%d.%d" % (batch, row) for batch in (0, 1) for row in range(60) if row % 3 in wanted]
+        nobody = pa.RecordBatch.from_pydict({"data": [b"?"], "group": pa.array([None], pa.string())})
+        writer = sink.GroupStreamWriter({"at": at["n1"], "sinkId": "etl"}, schema)
+        with pytest.raises(UsageError, match="a row says no group"):
+            writer.write(iter([nobody]))
 
 
 def test_wrong_options_are_one_sentence() -> None:
@@ -197,10 +227,12 @@ def test_wrong_options_are_one_sentence() -> None:
     for options, schema, sentence in (
         ({}, SCHEMA, "say to which group"),
         ({"group": "orders"}, SCHEMA, "a stream needs a name"),
-        ({"group": "orders", "sink_id": "a b"}, SCHEMA, "letters, digits and punctuation"),
-        ({"group": "orders", "sink_id": "etl", "confirm": "no"}, SCHEMA, "neither archive nor order"),
-        ({"group": "orders", "sink_id": "etl"}, other, "the column `data`"),
-        ({"group": "orders", "sinkid": "etl"}, SCHEMA, "has no option 'sinkid'"),
+        ({"group": "orders", "sinkId": "a b"}, SCHEMA, "letters, digits and punctuation"),
+        ({"group": "orders", "sinkId": "etl", "confirm": "no"}, SCHEMA, "neither archive nor order"),
+        ({"group": "orders", "sinkId": "etl"}, other, "the column `data`"),
+        ({"group": "orders", "sink": "etl"}, SCHEMA, "has no option 'sink' for writing"),
+        ({"group": "orders", "sinkId": "etl", "sink_id": "etl"}, SCHEMA, "sinkId is given twice"),
+        ({"group": "orders", "sinkId": "etl", "timeoutSeconds": "soon"}, SCHEMA, "is no time"),
     ):
         with pytest.raises(UsageError, match=sentence):
             sink.GroupStreamWriter(options, schema)

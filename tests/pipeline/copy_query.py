@@ -33,7 +33,7 @@ def start_copy(
         subscribe="in", startingPlace="earliest", maxRowsPerTrigger=str(rows), minPartitions="2"
     )
     writer = source.load(archive).select("data").writeStream
-    writer = writer.options(group="out", sink_id="copy", at=at, checkpointLocation=checkpoint, timeout_s=TIMEOUT_S)
+    writer = writer.options(group="out", sinkId="copy", at=at, checkpointLocation=checkpoint, timeoutSeconds=TIMEOUT_S)
     if crash:
         spark.dataSource.register(CrashingSource)
         writer = writer.format(CrashingSource.name()).option("crash", crash)

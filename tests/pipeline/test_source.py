@@ -13,6 +13,8 @@ from ordercast.archive.files import GroupFiles
 from ordercast.archive.layout import group_folder
 from ordercast.archive.places import NO_VIEW
 from ordercast.model.errors import UsageError
+from ordercast.model.events import Batch
+from ordercast.model.headers import header_block
 from tests.unit.archive.stories import batch, view
 from tests.unit.archive.test_files import ROOT, write
 
@@ -93,6 +95,45 @@ def test_several_groups_at_once(spark: SparkSession, grown: Grown) -> None:
     assert read(spark, grown, subscribe="prices").count() == 100
 
 
+def test_groups_are_found_by_a_pattern_and_options_have_the_names_of_kafka(spark: SparkSession, grown: Grown) -> None:
+    Grown(grown.folder, "prices").grow(100)
+    Grown(grown.folder, "orders.eu").grow(10)
+    found = read(spark, grown, subscribePattern="orders.*", startingOffsets="earliest")
+    counts = {row.group: row["count"] for row in found.groupBy("group").count().collect()}
+    assert counts == {"orders": COUNT, "orders.eu": 10}
+
+
+def test_headers_are_a_column(spark: SparkSession, tmp_path: Path) -> None:
+    files = GroupFiles(group_folder(tmp_path, "orders"))
+    root = branch_of("orders", Cause.ROOT, NO_VIEW, ("a@n1",), ())
+    headed = [header_block({"trace": "7", "kind": "new"}) + b"one", header_block({}) + b"two"]
+    said = Batch(("orders",), "alice@n1", headed, [4, 4], batch(b"", b"").places, is_headed=True)
+    write(files, root, [said, batch(b"three", seq=2)])
+    files.close()
+    rows = spark.read.format("ordercast").load(str(tmp_path)).orderBy("number").collect()
+    assert [(bytes(row.data), row.headers, row.row) for row in rows] == [
+        (b"one", {"trace": "7", "kind": "new"}, 0),
+        (b"two", {}, 0),
+        (b"three", None, 0),
+    ]
+
+
+def test_a_group_that_comes_later_is_read_from_its_beginning(grown: Grown) -> None:
+    """Without Java: unless groups are named, a stream looks for new ones."""
+    from pyspark.sql.streaming.datasource import ReadAllAvailable
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveStreamReader
+
+    schema = StructType([StructField("data", BinaryType())])
+    stream = ArchiveStreamReader({"path": str(grown.folder), "subscribePattern": ".*"}, schema)
+    begin = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
+    Grown(grown.folder, "prices").grow(100)
+    end = stream.latestOffset(begin, ReadAllAvailable())
+    sizes = {one.group: one.stretch.last - one.stretch.first + 1 for one in stream.partitions(begin, end)}
+    assert sizes == {"prices": 101}
+
+
 def ended(query: StreamingQuery) -> bool:
     """False when Spark has not seen its own Python process within ten seconds, which no option changes: on a machine
     that is very busy it has to be tried again."""
@@ -106,6 +147,8 @@ def ended(query: StreamingQuery) -> bool:
 
 
 def test_a_stream_goes_on_where_it_was(spark: SparkSession, grown: Grown, tmp_path: Path) -> None:
+    from ordercast.spark import lag
+
     def run() -> bool:
         stream = (
             spark.readStream.format("ordercast")
@@ -121,6 +164,7 @@ def test_a_stream_goes_on_where_it_was(spark: SparkSession, grown: Grown, tmp_pa
         if not ended(query):
             return False
         assert query.lastProgress is None or query.lastProgress.numInputRows <= 600
+        assert lag(query.lastProgress) == {"orders": 0}
         return True
 
     for _ in range(2):
@@ -167,7 +211,11 @@ def test_wrong_options_are_one_sentence(grown: Grown, tmp_path: Path) -> None:
         ({"path": folder, "subscribe": "other"}, "the group other has no archive in .*: there are orders"),
         ({"path": folder, "maxRowsPerTrigger": "many"}, "is no number"),
         ({"path": folder, "failOnDataLoss": "perhaps"}, "neither true nor false"),
-        ({"path": folder, "startingOffsets": "earliest"}, "ordercast has no option"),
+        ({"path": folder, "startingOfsets": "earliest"}, "ordercast has no option 'startingOfsets' for reading: there"),
+        ({"path": folder, "startingOffsets": "1", "startingPlace": "1"}, "startingPlace is given twice"),
+        ({"path": folder, "subscribe": "orders", "subscribePattern": "o.*"}, "say one of the two"),
+        ({"path": folder, "subscribePattern": "p.*"}, "no group of the archive matches 'p.*': there are orders"),
+        ({"path": folder, "subscribePattern": "("}, "is no regular expression"),
     ):
         with pytest.raises(UsageError, match=sentence):
             plan_from(options)

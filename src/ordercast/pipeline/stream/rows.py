@@ -4,6 +4,7 @@ each message."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from ordercast.archive.places import SINK, sink_of, view_text
 from ordercast.archive.reading import ArchiveFrame, GroupReader
 from ordercast.archive.rows import part_from
 from ordercast.model.events import Transition, View
+from ordercast.model.headers import Headers
 from ordercast.model.ids import NO_POSITION, Places
 from ordercast.model.service import Service
 from ordercast.trace.columns import signed
@@ -27,12 +29,14 @@ ARROW_SCHEMA = pa.schema(
         ("group", pa.string()),
         ("branch", pa.string()),
         ("number", pa.int64()),
+        ("row", pa.int64()),
         ("kind", pa.string()),
         ("groups", pa.list_(pa.string())),
         ("position", _POSITION),
         ("sender", pa.string()),
         ("service", pa.string()),
         ("data", pa.binary()),
+        ("headers", pa.map_(pa.string(), pa.string())),
         ("view", pa.string()),
         ("time", _TIME),
         ("members", pa.list_(pa.string())),
@@ -75,6 +79,8 @@ class Rows:
         self._words = {name: _Words(ARROW_SCHEMA.field(name).type) for name in _WORDS if name in wanted}
         self._numbers: dict[str, list[Ints]] = {name: [] for name in (*self._words, *_NUMBERS)}
         self._data: list[bytes | memoryview] = []
+        self._headers: list[Headers | None] = []  # of each row, when the column is wanted
+        self._has_headers = "headers" in wanted
 
     def add(
         self,
@@ -86,12 +92,18 @@ class Rows:
         data: Sequence[bytes | memoryview],
         lengths: Ints,
         time_us: int,
+        *,
+        rows: Ints | None = None,
+        headers: Sequence[Headers] = (),
     ) -> None:
         count = len(numbers)
+        if self._has_headers:
+            self._headers += headers or repeat(None, count)
         for name, known in self._words.items():
             self._numbers[name].append(np.full(count, known.number(words.get(name)), np.int64))
         values = {
             "number": numbers,
+            "row": np.zeros(count, np.int64) if rows is None else rows,
             "kind": np.full(count, kind, np.int64),
             "service": services,
             "time": np.full(count, time_us, np.int64),
@@ -123,8 +135,10 @@ class Rows:
                 return self._payloads()
             case "time":
                 return pa.array(self._joined("time"), pa.int64()).cast(_TIME)
-            case "number":
-                return pa.array(self._joined("number"), pa.int64())
+            case "headers":
+                return self._header_maps()
+            case "number" | "row":
+                return pa.array(self._joined(name), pa.int64())
             case _:
                 return self._words[name].column(self._numbers[name])
 
@@ -138,6 +152,12 @@ class Rows:
         ]
         return pa.StructArray.from_arrays(arrays, fields=list(_POSITION))
 
+    def _header_maps(self) -> pa.Array:
+        kind = ARROW_SCHEMA.field("headers").type
+        if not any(self._headers):
+            return pa.nulls(self.count, kind)
+        return pa.array([None if headers is None else list(headers.items()) for headers in self._headers], kind)
+
     def _payloads(self) -> pa.Array:
         """Only messages have one."""
         offsets = np.zeros(self.count + 1, np.int32)
@@ -149,7 +169,7 @@ class Rows:
 
 _WORDS = ("groups", "sender", "view", "members", "reason")
 _POSITION_NUMBERS = tuple(f"position.{field.name}" for field in _POSITION)
-_NUMBERS = ("number", "kind", "service", "time", "length", *_POSITION_NUMBERS)
+_NUMBERS = ("number", "row", "kind", "service", "time", "length", *_POSITION_NUMBERS)
 
 
 def _joined(columns: Sequence[Ints]) -> Ints:
@@ -186,8 +206,10 @@ def add_run(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, with
 def _add_messages(rows: Rows, frame: ArchiveFrame, run: Run, item: Columns) -> None:
     count = item.count
     data: Sequence[bytes | memoryview] = [item.data]
+    headers: Sequence[Headers] = ()
     if item.is_headed:
-        data = item.batch().data
+        batch = item.batch()
+        data, headers = batch.data, batch.headers
         lengths = np.fromiter(map(len, data), np.int64, count)
     elif isinstance(item.lengths, int):
         lengths = np.full(count, item.lengths, np.int64)
@@ -203,12 +225,14 @@ def _add_messages(rows: Rows, frame: ArchiveFrame, run: Run, item: Columns) -> N
         data,
         lengths,
         frame.header.time_ns // 1000,
+        headers=headers,
     )
 
 
 def _add_committed(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, item: Columns) -> None:
-    """All rows of a sink's batch stand where its marker stands."""
+    """All rows of a sink's batch stand where its marker stands, one behind the other."""
     assert run.commit is not None
+    behind = 0
     groups = tuple(group for group in item.groups if not group.startswith(SINK))
     for place in run.commit.parts:
         payloads = list(part_from(reader.message(place).data).rows)
@@ -224,7 +248,9 @@ def _add_committed(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Ru
             payloads,
             np.fromiter(map(len, payloads), np.int64, count),
             frame.header.time_ns // 1000,
+            rows=np.arange(behind, behind + count, dtype=np.int64),
         )
+        behind += count
 
 
 def _positions(places: Places, indices: Ints) -> tuple[Ints, Ints, Ints, Ints]:

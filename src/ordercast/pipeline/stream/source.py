@@ -9,6 +9,7 @@ and how often, so a batch that is run again has the same rows.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +24,21 @@ from ordercast.archive.reader import EARLIEST, LATEST, Archive
 from ordercast.archive.reading import GroupReader, Lost
 from ordercast.model.errors import UsageError
 from ordercast.pipeline.stream.format import COLUMNS
+from ordercast.pipeline.stream.options import named
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 NOTHING = ""  # an offset before everything, in an archive that is empty
 OPTIONS = (
-    "path", "subscribe", "startingplace", "endingplace", "maxrowspertrigger", "minpartitions",
-    "maxrecordsperpartition", "failondataloss", "includeviews",
+    "path", "subscribe", "subscribePattern", "startingPlace", "endingPlace", "maxRowsPerTrigger", "minPartitions",
+    "maxRecordsPerPartition", "failOnDataLoss", "includeViews",
 )  # fmt: skip
+ALIASES = {
+    "startingOffsets": "startingPlace",
+    "endingOffsets": "endingPlace",
+    "maxOffsetsPerTrigger": "maxRowsPerTrigger",
+}  # Kafka's
 Offsets = dict[str, str]  # by group, sorted: Spark compares offsets as text
 
 
@@ -43,12 +50,39 @@ class ArchivePartition(InputPartition):
         self.group, self.stretch = group, stretch
 
 
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """Which groups of an archive are read: those that are named, or all that match."""
+
+    names: tuple[str, ...]
+    pattern: re.Pattern[str] | None
+
+    def found(self, archive: Archive) -> list[str]:
+        """Return what is there now. UsageError when a group that is named is not."""
+        for group in self.names:
+            archive.group(group)
+        there = self.names or archive.groups()
+        return sorted(group for group in there if self.pattern is None or self.pattern.fullmatch(group))
+
+
+def subscribed_from(given: Mapping[str, str]) -> Subscribed:
+    text = given.get("subscribePattern")
+    if text is not None and "subscribe" in given:
+        raise UsageError("subscribe names groups and subscribePattern finds them: say one of the two")
+    try:
+        pattern = None if text is None else re.compile(text)
+    except re.error as error:
+        raise UsageError(f"subscribePattern={text!r} is no regular expression: {error}") from None
+    return Subscribed(tuple(group.strip() for group in given.get("subscribe", "").split(",") if group.strip()), pattern)
+
+
 @dataclass(slots=True)
 class Plan:
     """What the options say. UsageError when they say nothing that can be done."""
 
     archive: Archive
-    groups: list[str]
+    subscribed: Subscribed
+    groups: list[str]  # as they are now
     starts: Mapping[str, str]
     ends: Mapping[str, str]
     rows_max: int | None
@@ -57,6 +91,10 @@ class Plan:
     fails_on_loss: bool
     with_views: bool
     columns: list[str]
+
+    def look(self) -> None:
+        """See which groups there are by now. One that was not there before is read from its beginning."""
+        self.groups = self.subscribed.found(self.archive)
 
     def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[ArchivePartition]:
         stretches = [(group, one) for group in self.groups for one in self.stretches(group, start, end)]
@@ -97,28 +135,27 @@ def _behind(stretch: Stretch, place: Place) -> Stretch | None:
 
 
 def plan_from(options: Mapping[str, str], columns: Iterable[str] = COLUMNS) -> Plan:
-    given = {name.lower(): value for name, value in options.items()}
-    for name in given:
-        if name not in OPTIONS:
-            raise UsageError(f"ordercast has no option {name!r}: there are {', '.join(OPTIONS)}")
+    given = named(options, OPTIONS, ALIASES, "reading")
     if "path" not in given:
         raise UsageError('say where the archive lies: .load("/var/lib/ordercast/archive")')
-    archive = Archive(Path(given["path"]))
-    groups = [group.strip() for group in given.get("subscribe", "").split(",") if group.strip()] or archive.groups()
+    archive, subscribed = Archive(Path(given["path"])), subscribed_from(given)
+    groups = subscribed.found(archive)
+    if not groups and subscribed.pattern is not None and archive.groups():
+        there = ", ".join(archive.groups())
+        raise UsageError(f"no group of the archive matches {subscribed.pattern.pattern!r}: there are {there}")
     if not groups:
         raise UsageError(f"the archive in {archive.folder} has no groups yet")
-    for group in groups:
-        archive.group(group)
     return Plan(
         archive,
-        sorted(groups),
-        _each(given.get("startingplace", ""), groups),
-        _each(given.get("endingplace", ""), groups),
-        _count(given, "maxrowspertrigger"),
-        _count(given, "minpartitions") or 1,
-        _count(given, "maxrecordsperpartition") or 250_000,
-        _yes(given, "failondataloss", True),
-        _yes(given, "includeviews", False),
+        subscribed,
+        groups,
+        _each(given.get("startingPlace", ""), groups),
+        _each(given.get("endingPlace", ""), groups),
+        _count(given, "maxRowsPerTrigger"),
+        _count(given, "minPartitions") or 1,
+        _count(given, "maxRecordsPerPartition") or 250_000,
+        _yes(given, "failOnDataLoss", True),
+        _yes(given, "includeViews", False),
         list(columns),
     )
 
@@ -208,11 +245,13 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._is_noted = True
             if start == self._initial:
                 return start
+        if self._cap is None:
+            self._plan.look()
         tips = self._cap or self._tips()
         if not isinstance(limit, ReadMaxRows):
             return tips
-        each = max(1, limit.max_rows // len(self._plan.groups))
-        return {group: self._at_most(group, start, tips, each) for group in self._plan.groups}
+        each = max(1, limit.max_rows // len(tips))
+        return {group: self._at_most(group, start, tips, each) for group in tips}
 
     def reportLatestOffset(self) -> Offsets:
         return self._tips()
