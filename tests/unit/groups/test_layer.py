@@ -16,11 +16,13 @@ from ordercast.groups.layer import (
     MessageRun,
     Output,
     PassedOver,
+    Relisted,
     Warned,
     data_head,
     disconnect_payload,
     join_payload,
     leave_payload,
+    roster_payload,
 )
 from ordercast.groups.snapshot import PIECE_SIZE_MAX, decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice
@@ -28,6 +30,7 @@ from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import ConfigurationId, Incarnation, NodeId, Places, ProcessId, process_id_from, process_text
+from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 
 from .stage import Stage, heard_in, messages_of, parcel_of, text_of, view_of
@@ -202,6 +205,8 @@ def test_a_sender_may_ask_for_the_places_of_its_messages() -> None:
     assert [message.position.number for message in messages_of(confirmed.run)] == [6]
     (run,) = give(groups, parcel_of(7, OTHER, head + b"4"))
     assert isinstance(run, MessageRun), "another daemon confirms its own"
+    (run,) = give(groups, parcel_of(8, ME, data_head("carol@n1", ("g",)) + b"5"))
+    assert isinstance(run, MessageRun), "it has not asked"
 
 
 def test_more_heads_than_are_remembered_are_routed_all_the_same() -> None:
@@ -255,6 +260,17 @@ def test_what_is_kept_in_an_exchange_that_is_given_up_comes_in_runs_without_the_
     assert [(run.places.first, len(run.payloads)) for run in outputs if isinstance(run, MessageRun)] == [(0, 2), (3, 1)]
     assert outputs[2:] == [PassedOver(OTHER, "a group message whose head is wrong")]
     assert groups.malformed == 1
+
+
+def test_a_join_of_a_daemon_that_was_never_met_is_not_even_a_bad_message_in_an_exchange_that_is_given_up() -> None:
+    groups, new = started("alice"), ProcessId(9)
+    groups.install(view_of(ConfigurationKind.TRANSITIONAL, ConfigurationId(10, ME), (ME, OTHER), (ME, OTHER)))
+    groups.install(view_of(ConfigurationKind.REGULAR, NEXT, (ME, OTHER, new), (ME, OTHER)))
+    groups.deliver(Deliver(NEXT, NEXT, [parcel_of(5, new, join_payload("x@n9", ["g"]))]))
+    groups.install(view_of(ConfigurationKind.TRANSITIONAL, ConfigurationId(14, ME), (ME,), (ME,)))
+    outputs = groups.install(view_of(ConfigurationKind.REGULAR, ConfigurationId(16, ME), (ME,), (ME,)))
+    assert not any(isinstance(output, PassedOver) for output in outputs) and groups.malformed == 0
+    assert groups.table.members_of("g") == ("alice@n1",)
 
 
 # Bad messages
@@ -329,6 +345,13 @@ def test_a_snapshot_in_steady_times_changes_nothing() -> None:
 # Twins
 
 
+def test_a_node_list_is_taken_from_the_daemon_that_says_it_in_its_own_name() -> None:
+    groups, roster = started(), Roster(3, (), is_ordered=True)
+    assert give(groups, parcel_of(5, OTHER, roster_payload("n2", roster))) == [Relisted(roster)]
+    (output,) = give(groups, parcel_of(6, OTHER, roster_payload("n1", roster)))
+    assert isinstance(output, PassedOver) and groups.malformed == 1
+
+
 def snapshot_of(daemon: str, told: dict[str, list[str]], ring: ConfigurationId) -> bytes:
     (piece,) = encode_snapshot(ring, told)
     return encode_head(Head(Kind.GROUPS, daemon, ())) + piece
@@ -359,6 +382,13 @@ def test_daemons_of_one_name_are_told_once_while_they_are_together() -> None:
     assert met(groups, ConfigurationId(16, ME), twin, other) == [], "known already"
     assert met(groups, ConfigurationId(20, ME), other) == []
     assert met(groups, ConfigurationId(24, ME), twin) == [warned], "they had parted"
+
+
+def test_a_daemon_of_the_same_name_does_not_end_the_session_of_a_client_here() -> None:
+    groups, twin = started("alice"), ProcessId(9)
+    met(groups, NEXT, (twin, "n1"))
+    groups.deliver(Deliver(NEXT, NEXT, [parcel_of(20, twin, disconnect_payload("alice@n1"))]))
+    assert groups.is_connected("alice@n1")
 
 
 def alone(me: ProcessId, name: str) -> Groups:
@@ -500,6 +530,13 @@ def test_a_client_whose_name_another_daemon_takes_leaves_its_groups() -> None:
     assert changes(outputs) == [Changed(("g",), False)]
 
 
+def test_who_comes_with_another_daemon_changes_nothing_of_the_clients_here() -> None:
+    groups, _ = gathering("a")
+    outputs = groups.deliver(Deliver(NEXT, NEXT, [parcel_of(9, OTHER, snapshot_of("n2", {"g": ["b@n2"]}, NEXT))]))
+    assert groups.table.members_of("g") == ("a@n1", "b@n2") and heard(outputs)
+    assert changes(outputs) == []
+
+
 # Early delivery
 
 
@@ -516,6 +553,16 @@ def test_early_messages_pass_while_snapshots_are_awaited_and_ordered_ones_wait()
     assert not groups.is_steady
     kept = groups.deliver(Deliver(NEXT, NEXT, [parcel_of(1, OTHER, HEAD + b"later")]))
     assert (heard(kept), heard(early(groups, HEAD + b"now"))) == ([], [(1, "now")])
+
+
+def test_an_early_message_that_is_fifo_waits_behind_what_its_daemon_sent_before() -> None:
+    groups, snapshot = gathering("a")
+    assert heard(early(groups, HEAD + b"0", service=Service.FIFO)) == [(1, "0")]
+    groups.deliver(Deliver(NEXT, NEXT, [parcel_of(5, OTHER, HEAD + b"1")]))
+    assert heard(early(groups, HEAD + b"2", service=Service.FIFO)) == []
+    assert heard(early(groups, HEAD + b"reliable")) == [(1, "reliable")]
+    outputs = groups.deliver(Deliver(NEXT, NEXT, [parcel_of(10, OTHER, *snapshot)]))
+    assert heard(outputs) == [(1, "1"), (1, "2")]
 
 
 def test_a_change_of_groups_that_comes_early_is_passed_over() -> None:
