@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .PHONY: demo test test-long check format setup man swarm chaos chaos-replicated power-cut enlist sealed bench-core bench-memory bench-live bench-clients \
-	bench-model bench-commands bench-links bench-networks bench-gateways bench-sites bench-tree bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
+	bench-model bench-commands bench-links bench-networks bench-gateways bench-sites bench-tree bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming bench-quiet clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged, and a report
 	@sh packaging/bring-java.sh
@@ -69,6 +69,9 @@ bench-clients: $(READY)  ## clients of daemons: throughput, latency, a thousand 
 
 bench-archive: $(READY)  ## the archive: MB/s written and read, behind a saturated ring, recovery after kill -9
 	$(BIN)/python -m bench.archive --json bench-archive.json
+
+bench-quiet: $(READY)  ## how long `ordercast check` takes for eight quiet hours of three nodes
+	$(BIN)/python -m bench.quiet
 
 bench-streaming: $(READY)  ## Spark and groups: rows a second through source and sink, age of a row
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[all]'
