@@ -59,7 +59,7 @@ class Comparison:
         return [
             cell
             for cell in cells
-            if cell.grid == self.grid and all(cell.axes.get(axis) == label for axis, label in self.where.items())
+            if cell.grid == self.grid and all(_labels(cell).get(axis) == label for axis, label in self.where.items())
         ]
 
     def check(self, cells: Sequence[Cell]) -> None:
@@ -69,8 +69,23 @@ class Comparison:
         for axis in (self.x, *([self.series] if self.series else [])):
             if axis not in mine[0].axes:
                 raise UsageError(f"comparison {self.title!r}: grid {self.grid!r} has no axis {axis!r}")
+        for axis in _labels(mine[0]):
+            labels = sorted({str(_labels(cell).get(axis)) for cell in mine})
+            if axis not in (self.x, self.series) and len(labels) > 1:
+                raise UsageError(
+                    f"comparison {self.title!r} mixes cells that differ in {axis!r} ({', '.join(labels)}): choose one "
+                    f'with where = {{ "{axis}" = … }}{"" if axis == FAULTS else ", or make it the series"}'
+                )
         names = {str(cell.axes[self.series]) for cell in mine} if self.series else set[str]()
         check_claims(self.claims, names, self.title)
+
+
+FAULTS = "faults"  # the name of a cell's schedule, as if it were an axis
+
+
+def _labels(cell: Cell) -> dict[str, Any]:
+    """Return all by which cells of a grid differ: their places on the axes, and the name of their faults."""
+    return dict(cell.axes) | ({FAULTS: cell.schedule} if cell.schedule else {})
 
 
 _KEYS = tuple(field.name for field in fields(Comparison))

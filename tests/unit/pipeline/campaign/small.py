@@ -25,6 +25,7 @@ crash = ["40ms crash n1", "60ms restart n1"]
 [[comparisons]]
 title = "Rotation against load"
 x = "load"
+where = { faults = "none" }
 x_label = "load, messages/s"
 y_label = "rotation, ms"
 measure = "rotation_us"

@@ -180,6 +180,7 @@ def test_a_file_that_is_not_there_and_a_cell_that_is_not_there(tmp_path: Path) -
 
 def test_a_comparison_is_about_cells_that_there_are(tmp_path: Path) -> None:
     wanted = '\n[[comparisons]]\ntitle = "c"\ngrid = "g"\nx = "variant"\nx_label = "x"\ny_label = "y"\nmeasure = "{}"\n'
+    wanted += 'where = {{ "ring.accelerated" = false, faults = "none" }}\n'
     with pytest.raises(UsageError, match="no measure 'speed'"):
         _campaign(tmp_path, FULL + wanted.format("speed"))
     assert _campaign(tmp_path, FULL + wanted.format("n2_interval_deviation_us")).comparisons
@@ -187,6 +188,19 @@ def test_a_comparison_is_about_cells_that_there_are(tmp_path: Path) -> None:
         _campaign(tmp_path, FULL + wanted.format("rotation_us").replace('x = "variant"', 'x = "load"'))
     with pytest.raises(UsageError, match="is about no cell"):
         _campaign(tmp_path, FULL + wanted.format("rotation_us").replace('grid = "g"', 'grid = "h"'))
+
+
+def test_a_comparison_names_all_in_which_its_cells_differ(tmp_path: Path) -> None:
+    """Means over runs that differ in something else would be numbers of nothing."""
+    comparison = '\n[[comparisons]]\ntitle = "c"\ngrid = "g"\nx = "variant"\nx_label = "x"\ny_label = "y"\n'
+    comparison += 'measure = "rotation_us"\n'
+    with pytest.raises(UsageError, match=r"mixes cells that differ in 'ring\.accelerated' \(False, True\): choose"):
+        _campaign(tmp_path, FULL + comparison)
+    with pytest.raises(UsageError, match=r"mixes cells that differ in 'faults' \(crash, none\)"):
+        _campaign(tmp_path, FULL + comparison + 'series = "ring.accelerated"')
+    assert _campaign(
+        tmp_path, FULL + comparison + 'series = "ring.accelerated"\nwhere = { faults = "crash" }'
+    ).comparisons
 
 
 @pytest.mark.parametrize(
@@ -202,7 +216,8 @@ def test_a_comparison_is_about_cells_that_there_are(tmp_path: Path) -> None:
 )
 def test_what_a_comparison_cannot_draw_is_refused(tmp_path: Path, more: str, sentence: str) -> None:
     comparison = 'title = "c"\ngrid = "g"\nx = "size"\nx_label = "x"\ny_label = "y"\nmeasure = "rotation_us"\n'
-    text = FULL + "size = [40, 50]\n[[comparisons]]\n" + comparison + 'series = "variant"\n' + more
+    text = FULL + "size = [40, 50]\n[[comparisons]]\n" + comparison + 'series = "variant"\n'
+    text += 'where = { "ring.accelerated" = false, faults = "none" }\n' + more
     with pytest.raises(UsageError) as raised:
         _campaign(tmp_path, text)
     assert sentence in str(raised.value)
