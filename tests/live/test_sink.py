@@ -11,7 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import ordercast
 from ordercast.archive.reader import Archive
+from ordercast.archive.rows import Receiver
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
 from tests.live.local_daemons import live
@@ -182,6 +184,33 @@ async def test_two_archivers_agree_on_what_is_committed(tmp_path: Path) -> None:
         while one.tip("orders") != other.tip("orders"):  # noqa: ASYNC110 (files have no events)
             await asyncio.sleep(0.01)
         assert table(tmp_path / "a") == table(tmp_path / "b") == truth(query.done + 1)
+
+
+@live
+async def test_who_reads_the_group_sees_nothing_of_a_sink_unless_it_asks(tmp_path: Path) -> None:
+    async with (
+        cluster(tmp_path, "n1") as at,
+        archiving(tmp_path / "a", at["n1"]),
+        ordercast.connect(at["n1"]) as plain,
+        ordercast.connect(at["n1"], sinks=True) as asking,
+    ):
+        for one in (plain, asking):
+            await one.join("orders")
+        assert await tried(Query(at["n1"]).batch)
+        await plain.send("orders", b"the end")
+        seen = []
+        for one in (plain, asking):
+            read = []
+            async for event in one:
+                if isinstance(event, Message):
+                    read.append(event)
+                    if event.data == b"the end":
+                        break
+            seen.append(read)
+        assert [message.data for message in seen[0]] == [b"the end"]
+        receiver = Receiver()
+        rows = [row for one in seen[1][:-1] for row in receiver.take("etl", one.data)]
+        assert rows == truth(1)
 
 
 @live

@@ -150,7 +150,7 @@ class Listener:
 
     def __init__(self, at: str) -> None:
         self._rows: list[bytes] = []
-        self._connecting = connect(at)
+        self._connecting = connect(at, sinks=True)
         self._thread = threading.Thread(target=self._read)
 
     def __enter__(self) -> Listener:

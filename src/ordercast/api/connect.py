@@ -35,6 +35,7 @@ def connect(
     wait: float | None = None,
     on_message: OnMessage | None = None,
     credentials: str | os.PathLike[str] | None = None,
+    sinks: bool = False,
 ) -> Connecting:
     """Enter it with `async with` or with `with`.
 
@@ -55,13 +56,15 @@ def connect(
     block. With `async with` only: in blocking form the thread that reads is as quick.
     `credentials`: over TCP, the file that says who this client is (`ordercast certs`), and speaks TLS; without it, what
     $ORDERCAST_CREDENTIALS names, and without that, in the clear.
+    `sinks`: show what queries of Spark send to a group, parts and markers of their rows, for
+    `ordercast.archive.rows.Receiver`; otherwise it is left out.
     """
     if name:
         checked_client(name)
     if wait is not None and not (isinstance(wait, int | float) and wait >= 0):
         raise UsageError(f"wait={wait!r} is no time to wait: give seconds, such as wait=30, or math.inf")
     shown = credentials_file(credentials)
-    return Connecting(address, name, _policy(slow), reconnect, on_lost, wait or 0.0, on_message, shown)
+    return Connecting(address, name, _policy(slow), reconnect, on_lost, wait or 0.0, on_message, shown, sinks=sinks)
 
 
 class Connecting:
@@ -77,10 +80,14 @@ class Connecting:
         wait_s: float = 0.0,
         on_message: OnMessage | None = None,
         credentials: Path | None = None,
+        *,
+        sinks: bool = False,
     ) -> None:
         self._wanted = (address or "").split() or [""]
         self._addresses()  # those that are wrong are told now
-        self._target = DaemonTarget(self._addresses, name, slow, reconnect, on_lost, wait_s, on_message, credentials)
+        self._target = DaemonTarget(
+            self._addresses, name, slow, reconnect, on_lost, wait_s, on_message, sinks, credentials
+        )
         self._client: Client | None = None
         self._blocking: BlockingClient | None = None
         self._is_used = False

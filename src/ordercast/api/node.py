@@ -46,15 +46,18 @@ class Node(Member):
         on_configuration: Callable[[Configuration], None] | None = None,
         on_alarm: Callable[[Alarm], None] | None = None,
         on_message: OnMessage | None = None,
+        sinks: bool = False,
     ) -> None:
         """`name`: of this program among the clients of its node. `on_configuration` is told of every change in the
         configuration of nodes, before the groups are; `on_alarm` of what a person should know, such as a network that
         fails; `on_message` is called with each event, in order, in the turn of the packet that brought it: there is no
-        stream to read then. It may not block: the whole cluster waits meanwhile."""
+        stream to read then. It may not block: the whole cluster waits meanwhile. `sinks`: show what queries of Spark
+        send to a group, parts and markers of their rows; otherwise it is left out."""
         super().__init__()
         self.host = GroupHost(config, on_configuration, on_alarm)
         size_max = self.host.config.inbox_size_max
         self.inbox = self.host.reading = GroupInbox(size_max, self.host.on_behind)
+        self.inbox.shows_sinks = sinks
         if on_message is not None:
             self.callback = self.host.counters.callback = self.inbox.call(on_message)
         self._asked_name = name

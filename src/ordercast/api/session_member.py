@@ -25,6 +25,7 @@ class SessionMember(Member):
         super().__init__(None, state.joined, state.requests)  # the daemon knows how many groups it allows
         self.state = state
         self.inbox = state.inbox
+        self.inbox.shows_sinks = target.sinks
         self.target = target
 
     @property

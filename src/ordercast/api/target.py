@@ -32,6 +32,7 @@ class DaemonTarget:
     on_lost: Callable[[str], None] | None = None
     wait_s: float = 0.0  # how long the first daemon may take to come up
     on_message: OnMessage | None = None  # called with each event, instead of the stream
+    sinks: bool = False  # what sinks of Spark send is shown too
     credentials: Path | None = None  # over TCP, who this is; read whenever a connection begins
 
     def halves(self, address: Address) -> tuple[ClientHalf, TlsHalf | None, RefusalWords]:

@@ -104,6 +104,7 @@ class Archiver:
             reconnect=True,
             on_lost=self._on_lost,
             wait=self.options.wait_s,
+            sinks=True,
         )
         self._client: Client = await self._stack.enter_async_context(connecting)
         self.name = self._client.name

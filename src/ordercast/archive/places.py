@@ -10,13 +10,12 @@ import hashlib
 import re
 from typing import NamedTuple
 
-from ordercast.groups.names import GROUP_SIZE_MAX, checked_group
+from ordercast.groups.names import GROUP_SIZE_MAX, SINK, checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import NO_CONFIGURATION, NO_POSITION, ConfigurationId, Position, ProcessId, node_of
 
 CONTROL = "$archive/"  # `$` comes before every other character of a name, so a control group is told of changes first
-SINK = "$sink/"  # a message that is sent to such a group too carries rows, or commits them
 NO_VIEW = ViewId(NO_CONFIGURATION, NO_POSITION)
 # What reading a document that somebody else wrote may raise.
 UNREADABLE = (

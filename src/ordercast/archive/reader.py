@@ -17,7 +17,6 @@ from datetime import datetime
 from pathlib import Path
 
 from ordercast.archive.places import (
-    SINK,
     Place,
     ShortPosition,
     place_from,
@@ -27,6 +26,7 @@ from ordercast.archive.places import (
 )
 from ordercast.archive.reading import Entry, GroupReader, groups_in
 from ordercast.archive.rows import part_from
+from ordercast.groups.names import SINK
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
 from ordercast.model.ids import Position

@@ -19,6 +19,7 @@ _PLAIN = re.compile(r"[$-?A-~]+")  # printable ASCII from $ on, but @
 RESERVED = "$"  # names that begin with it are Ordercast's own: whoever joins one says that it is a part of Ordercast
 REPLICAS = "$replica/"  # where the replicas of a state meet
 ARCHIVERS = "$archive/"  # where the archivers of a group meet
+SINK = "$sink/"  # a message that is sent there, too, carries rows of Spark's, or commits them
 FORCES = "$force/"  # whoever sends there, too, may have a state go on with some of its replicas
 _MEETINGS = (REPLICAS, ARCHIVERS)
 
