@@ -152,9 +152,10 @@ def _at_number(reader: GroupReader, number: int) -> Place | None:
 
 
 def rows_of(reader: GroupReader, entry: Entry) -> Iterator[Entry]:
-    """What stands there for those who want rows: messages of sinks are there where they are committed."""
+    """What stands there for those who want rows: messages of sinks are there where they are committed, and are the
+    sink's, whichever client of its query brought them."""
     message = entry.entry
-    if not isinstance(message, Message) or sink_of(message.groups) is None:
+    if not isinstance(message, Message) or (sink := sink_of(message.groups)) is None:
         yield entry
         return
     if entry.commit is None:
@@ -163,4 +164,4 @@ def rows_of(reader: GroupReader, entry: Entry) -> Iterator[Entry]:
     for place in entry.commit.parts:
         part = reader.message(place)
         for row in part_from(part.data).rows:
-            yield entry._replace(entry=Message(groups, message.sender, row, message.position, message.service))
+            yield entry._replace(entry=Message(groups, sink, row, message.position, message.service))

@@ -198,10 +198,10 @@ def add_run(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, with
     if not isinstance(run.item, Columns):
         if with_views:
             _add_news(rows, frame, run)
-    elif sink_of(run.item.groups) is None:
+    elif (sink := sink_of(run.item.groups)) is None:
         _add_messages(rows, frame, run, run.item)
     elif run.commit is not None:
-        _add_committed(rows, reader, frame, run, run.item)
+        _add_committed(rows, reader, frame, run, run.item, sink)
 
 
 def _add_messages(rows: Rows, frame: ArchiveFrame, run: Run, item: Columns) -> None:
@@ -230,8 +230,8 @@ def _add_messages(rows: Rows, frame: ArchiveFrame, run: Run, item: Columns) -> N
     )
 
 
-def _add_committed(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, item: Columns) -> None:
-    """All rows of a sink's batch stand where its marker stands, one behind the other."""
+def _add_committed(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, item: Columns, sink: str) -> None:
+    """All rows of a sink's batch stand where its marker stands, one behind the other, and are the sink's."""
     assert run.commit is not None
     behind = 0
     groups = tuple(group for group in item.groups if not group.startswith(SINK))
@@ -243,7 +243,7 @@ def _add_committed(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Ru
         rows.add(
             np.full(count, run.first, np.int64),
             0,
-            {"groups": groups, "sender": item.sender, "view": view_text(frame.header.view)},
+            {"groups": groups, "sender": sink, "view": view_text(frame.header.view)},
             _positions(item.places, np.zeros(count, np.int64)),
             np.full(count, item.services[0], np.int64),
             payloads,
