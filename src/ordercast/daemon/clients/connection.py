@@ -338,8 +338,8 @@ class Connection(asyncio.BufferedProtocol):
         self._heard_at += seconds
 
     def look(self, now: float) -> None:
-        """A few times a minute, at a client that is known."""
-        if self.half.outbound.look_at_lag():
+        """A few times a minute, at a client that is known, or about to be."""
+        if self.desk.number and self.half.outbound.look_at_lag():
             self.flush()
         if self._is_waiting:
             self._heard_at = now  # nothing is read from it now
