@@ -30,6 +30,7 @@ from ordercast.trace.records import Installed, Noted, Started
 HOP_NS = 100 * MICROSECOND
 FLUSH_NS = SECOND // 5  # as often as a daemon hands over what it has gathered
 FILE_SIZE = 64 << 20
+WAITING_SIZE_MAX = 8 << 20
 
 
 class Node:
@@ -92,6 +93,8 @@ class Cluster:
                 flush_at = Instant(self.now + FLUSH_NS)
                 for node in self.nodes:
                     node.trace.flush()
+                    while node.trace.waiting_size > WAITING_SIZE_MAX and node.trace.error is None:
+                        time.sleep(0.001)  # hours go by faster than the disk is used to
             if self.now >= until:
                 return
 

@@ -21,7 +21,7 @@ from ordercast.trace.live_file import CONTROL, FULL, LiveInfo
 from ordercast.trace.live_writer import EVENT_SIZE, Files, LiveStream
 from ordercast.trace.records import DeliveredBatch, Event, Noted, Started, Submitted, digest_of
 
-QUIET_NS = 5 * SECOND
+QUIET_NS = 10 * SECOND
 MESSAGE_SIZE = 100  # bytes that a message is taken to hold beside its payload
 
 # One message that the engine is given: (sender, counter, service, stamped payload).

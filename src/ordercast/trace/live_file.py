@@ -114,19 +114,23 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def whole_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """Every whole batch as it was written."""
+    """Every whole batch as it was written. They are counted first: what a crash left behind the last of them is no
+    damage. Threads, which would read the columns of a batch side by side, take longer than that for small ones."""
     with _opened(path) as file:
-        schema = _schema_of(path, file)
-        while schema is not None:
-            message = _next_message(file)
-            if message is None:
-                return
-            try:
-                yield pa.ipc.read_record_batch(message, schema)
-            except (pa.ArrowException, OSError) as error:
-                raise TraceError(
-                    f"{path} is damaged ({reason_of(error)}): remove it, then what it held counts as missing"
-                ) from error
+        if _schema_of(path, file) is None:
+            return
+        count = 0
+        while _next_message(file) is not None:
+            count += 1
+        file.seek(0)
+        try:
+            stream = pa.ipc.open_stream(file, options=pa.ipc.IpcReadOptions(use_threads=False))
+            for _ in range(count):
+                yield stream.read_next_batch()
+        except (pa.ArrowException, OSError, StopIteration) as error:
+            raise TraceError(
+                f"{path} is damaged ({reason_of(error)}): remove it, then what it held counts as missing"
+            ) from error
 
 
 def is_finished(path: Path) -> bool:

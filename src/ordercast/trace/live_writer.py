@@ -52,6 +52,11 @@ class LiveStream(Generic[ItemT]):
         """Why the recording has ended before its time, in one sentence; None while all is well."""
         return self._error or self._writer.error
 
+    @property
+    def waiting_size(self) -> int:
+        """Bytes that were handed over and are not written yet."""
+        return self._given_size - self._writer.taken_size
+
     def flush(self) -> None:
         """Hand over what was gathered. Call it a few times a second: what is not handed over dies with the process."""
         self._hand_over()
@@ -77,7 +82,7 @@ class LiveStream(Generic[ItemT]):
         self._gathered_size += size
         if self._gathered_size > FLUSH_SIZE:
             self._hand_over()
-        if self._given_size - self._writer.taken_size > BEHIND_SIZE_MAX:
+        if self.waiting_size > BEHIND_SIZE_MAX:
             self._give_up()
 
     def _give_up(self) -> None:
