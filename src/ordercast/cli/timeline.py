@@ -20,6 +20,7 @@ from ordercast.sim.faults import Fault, FaultKind
 from ordercast.trace.records import (
     Crashed,
     DeliveredBatch,
+    DeliveredMessage,
     Departed,
     Ended,
     Event,
@@ -68,12 +69,46 @@ class ProcessTally:
 
 
 @dataclass(slots=True)
+class Stay:
+    """What one process delivered in one view."""
+
+    view: ConfigurationId
+    services: Counter[int] = field(default_factory=Counter)
+    streams: dict[tuple[ProcessId, int], list[tuple[int, int]]] = field(default_factory=dict)  # counters, first to last
+
+    def add(self, messages: Iterable[DeliveredMessage]) -> None:
+        for delivered in messages:
+            self.services[delivered.service] += 1
+            if delivered.message is not None:
+                process, sender, counter = delivered.message
+                ranges = self.streams.setdefault((process, sender), [])
+                if ranges and ranges[-1][1] + 1 == counter:
+                    ranges[-1] = ranges[-1][0], counter
+                else:
+                    ranges.append((counter, counter))
+
+    def sentence(self, *, with_messages: bool) -> str:
+        services = ", ".join(
+            f"{count} {Service(number).name.lower()}" for number, count in sorted(self.services.items())
+        )
+        text = f"delivered {self.services.total()} in view {self.view}: {services}"
+        return f"{text}; {self._messages()}" if with_messages and self.streams else text
+
+    def _messages(self) -> str:
+        """Return what was delivered of each stream, as witnesses name messages: `n0/0#1..5 n1/0#1`."""
+        told = []
+        for (process, sender), ranges in sorted(self.streams.items()):
+            spans = ",".join(f"{first}" if first == last else f"{first}..{last}" for first, last in ranges)
+            told.append(f"{process_text(process)}/{sender}#{spans}")
+        return " ".join(told)
+
+
+@dataclass(slots=True)
 class Timeline:
     entries: list[Entry] = field(default_factory=list)
     tallies: dict[ProcessId, ProcessTally] = field(default_factory=dict)
-    _stays: dict[ProcessId, tuple[ConfigurationId, Counter[int]]] = field(
-        default_factory=dict
-    )  # deliveries in the current view
+    with_messages: bool = False  # deliveries name messages
+    _stays: dict[ProcessId, Stay] = field(default_factory=dict)  # deliveries in the current view
     _last: dict[ProcessId, int] = field(default_factory=dict)  # index of a process's last entry
     _struck: tuple[int, int] = (-1, -1)  # time and node of the last fault that kills at once
 
@@ -125,10 +160,10 @@ class Timeline:
 
     def _deliver(self, event: DeliveredBatch) -> None:
         stay = self._stays.get(event.process)
-        if stay is None or stay[0] != event.configuration:
+        if stay is None or stay.view != event.configuration:
             self._close_stay(event.at, event.process)
-            stay = self._stays[event.process] = (event.configuration, Counter())
-        stay[1].update(message.service for message in event.messages)
+            stay = self._stays[event.process] = Stay(event.configuration)
+        stay.add(event.messages)
         self.tally(event.process).delivered += len(event.messages)
 
     def _install(self, event: Installed) -> None:
@@ -160,9 +195,9 @@ class Timeline:
         self.entries.append(Entry(event.at, EntryKind.CLUSTER, text))
 
     def _close_stay(self, at: int, process: ProcessId) -> None:
-        view, counts = self._stays.pop(process, (NO_CONFIGURATION, Counter()))
-        if counts:
-            self._add(at, EntryKind.DELIVERED, delivered_sentence(view, counts), process)
+        stay = self._stays.pop(process, None)
+        if stay is not None and stay.services:
+            self._add(at, EntryKind.DELIVERED, stay.sentence(with_messages=self.with_messages), process)
 
     def _add(self, at: int, kind: EntryKind, text: str, process: ProcessId) -> None:
         self.tally(process)
@@ -190,8 +225,3 @@ def view_sentence(view: Configuration) -> str:
     if view.previous == NO_CONFIGURATION:
         along = "the first of this life"
     return f"view {view.id} of {names(view.members)}, {along}: {view.reason.text}"
-
-
-def delivered_sentence(view: ConfigurationId, counts: Counter[int]) -> str:
-    services = ", ".join(f"{counts[number]} {Service(number).name.lower()}" for number in sorted(counts))
-    return f"delivered {counts.total()} in view {view}: {services}"

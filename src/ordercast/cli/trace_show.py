@@ -47,7 +47,7 @@ def show(run: Path, message: str | None, around: str, as_json: bool) -> int:
         raise UsageError(f"{run} is not there: name a run-….parquet, or a folder of live traces")
     events = list(read_live(run).events()) if run.is_dir() else read_events(run)
     around_ns = duration_from(around)
-    timeline = Timeline()
+    timeline = Timeline(with_messages=True)
     for event in events:
         timeline.observe(event)
     if message is None:

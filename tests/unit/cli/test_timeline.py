@@ -8,7 +8,7 @@ from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, ConfigurationId, Incarnation, Instant, NodeId, process_id_from
 from ordercast.model.notes import Moved, Visited
 from ordercast.sim.faults import Fault, FaultKind
-from ordercast.trace.records import Crashed, DeliveredBatch, DeliveredMessage, Ended, Noted
+from ordercast.trace.records import Crashed, DeliveredBatch, DeliveredMessage, Ended, MessageId, Noted
 
 N0, N1 = (process_id_from(NodeId(node), Incarnation(1)) for node in (0, 1))
 RING = ConfigurationId(4, N0)
@@ -53,6 +53,15 @@ def test_deliveries_are_counted_by_view_and_told_at_its_end() -> None:
     assert [entry.text for entry in timeline.entries] == ["delivered 6 in view 4.n0: 6 agreed", "the run ends"]
     tally = timeline.tallies[N0]
     assert (tally.delivered, tally.retransmitted, tally.requested) == (6, 5, 2)
+
+
+def test_deliveries_name_messages_where_that_is_wanted() -> None:
+    timeline = Timeline(with_messages=True)
+    counters = [(N0, 0, 1), (N0, 0, 2), (N1, 3, 7), (N0, 0, 3), (N0, 0, 5)]
+    messages = tuple(MESSAGE._replace(message=MessageId(*one)) for one in counters)
+    timeline.observe(DeliveredBatch(Instant(0), N0, RING, RING, messages))
+    timeline.observe(Ended(Instant(4)))
+    assert timeline.entries[0].text == "delivered 5 in view 4.n0: 5 agreed; n0/0#1..3,5 n1/3#7"
 
 
 def test_a_scripted_crash_is_told_once_and_another_by_itself() -> None:
