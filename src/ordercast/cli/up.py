@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -27,6 +29,7 @@ from ordercast.order.catalogue import DEFAULT, live_entry_of
 from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.order.sites.promised import ENGINE as SITES
 from ordercast.order.tree.promised import ENGINE as TREE
+from ordercast.session.addresses import CHOSEN
 
 COUNT, EACH = 3, 2  # daemons; and of each of several rings
 Beside = AbstractAsyncContextManager[Any]  # what runs while daemons do
@@ -203,12 +206,15 @@ def _hints(daemons: list[Daemon], rings: dict[str, Placed], *, shows_forest: boo
         ("ordercast send news hello", "send something to it"),
         ("ordercast groups", "which groups there are"),
     ]
-    if rings and first.status is not None:
-        port = first.status.removesuffix("/status").rpartition(":")[2]
+    if folder := os.environ.get(CHOSEN):
+        hints.insert(0, (f"export {CHOSEN}={shlex.quote(folder)}", "so that the others find these daemons"))
+    port = "" if first.status is None else first.status.removesuffix("/status").rpartition(":")[2]
+    if port:
+        hints.append((f"ordercast status :{port} --all", "how each of them is doing"))
+    if rings and port:
         command, what = ("sites", "the sites, their links") if are_sites else ("topology", "the rings, who joins them")
         hints.append((f"ordercast {command} :{port}", f"{what}, and what delivery waits for"))
-    if shows_forest and first.status is not None:
-        port = first.status.removesuffix("/status").rpartition(":")[2]
+    if shows_forest and port:
         hints.append((f"ordercast graph show :{port}", "the trees over which messages travel, and why they changed"))
     if last is not first:
         hints.append((f"kill -9 {last.process.pid}", f"crash {last.name}, and see what the others say"))
