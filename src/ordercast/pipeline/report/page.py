@@ -4,7 +4,10 @@ of its own. Pure."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
+from ordercast import __version__
+from ordercast.model.ids import SECOND
 from ordercast.pipeline.page.html import Block, Fact, Page, PageTable, Section, Text
 from ordercast.pipeline.page.scales import number_text, time_text
 from ordercast.pipeline.report.course import throughput_section
@@ -33,7 +36,7 @@ def page_of(tables: Tables, sources: Sources) -> Page:
     return Page(f"Report on {sources.path}", _subtitle(tables, sources), facts_of(tables), sections, _FOOT)
 
 
-_FOOT = "Made by ordercast report. The same numbers are in tables/*.parquet beside this page."
+_FOOT = f"Made by ordercast report, version {__version__}. The same numbers are in tables/*.parquet beside this page."
 
 
 def _subtitle(tables: Tables, sources: Sources) -> str:
@@ -43,7 +46,14 @@ def _subtitle(tables: Tables, sources: Sources) -> str:
     processes = sum(tables.runs["processes"].to_pylist())
     longest = max(tables.runs["duration_ns"].to_pylist())
     lasted = f"lasting {time_text(longest)}" if count == 1 else f"the longest lasting {time_text(longest)}"
-    return f"{runs} of {processes:,} processes, {lasted}; {sum(tables.runs['rows'].to_pylist()):,} rows of trace."
+    began = f", begun {_moment(min(tables.runs['started_ns'].to_pylist()))}" if sources.is_live else ""
+    return (
+        f"{runs} of {processes:,} processes{began}, {lasted}; {sum(tables.runs['rows'].to_pylist()):,} rows of trace."
+    )
+
+
+def _moment(wall_ns: int) -> str:
+    return datetime.fromtimestamp(wall_ns // SECOND, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def facts_of(tables: Tables) -> list[Fact]:
