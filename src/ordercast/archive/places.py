@@ -141,12 +141,12 @@ def sink_group(sink: str) -> str:
     """UsageError when it is no name for a sink."""
     name = SINK + sink
     if not sink or len(name) > GROUP_SIZE_MAX:
-        raise UsageError(f"the sink_id {sink!r} has {len(sink)} characters: 1 to {GROUP_SIZE_MAX - len(SINK)}")
+        raise UsageError(f"the sinkId {sink!r} has {len(sink)} characters: 1 to {GROUP_SIZE_MAX - len(SINK)}")
     try:
         return checked_group(name)
     except UsageError:
         raise UsageError(
-            f"the sink_id {sink!r} has something else in it than letters, digits and punctuation of ASCII: "
+            f"the sinkId {sink!r} has something else in it than letters, digits and punctuation of ASCII: "
             'no blanks, and none of ! " # @'
         ) from None
 

@@ -70,6 +70,9 @@ class RosterWitness:
 
     _lists: dict[ProcessId, list[Roster]] = field(default_factory=dict)  # that each had since its last configuration
     _before: dict[ProcessId, Configuration] = field(default_factory=dict)  # the last regular view of each
+    _companions: dict[ProcessId, set[ProcessId]] = field(
+        default_factory=dict
+    )  # with whom each was together in its life
     _came_with: dict[ConfigurationId, dict[ProcessId, tuple[ProcessId, ...]]] = field(
         default_factory=dict
     )  # from which configuration
@@ -95,21 +98,25 @@ class RosterWitness:
         del lists[:-1]
         if set(rosters) == set(view.members):
             self._judge(view, rosters)
+            for member in view.members:
+                self._companions.setdefault(member, set()).update(view.members)
 
     def _judge(self, view: Configuration, rosters: dict[ProcessId, list[Roster]]) -> None:
-        """Who came alone must be on the list of everybody else, who came with others on somebody's. Members who were
-        together before may be together again, whatever their lists say by now: expulsion follows."""
+        """Who came alone must be on the list of everybody else who was never together with it, and on somebody's; who
+        came with others on somebody's. Members who were together may be together again, whatever their lists say by
+        now: who is on any list still is not dropped, and expulsion follows when all have dropped it."""
         came_with = self._came_with[view.id]
         for member in view.members:
             others = [other for other in view.members if other != member]
             if any(member in came_with[other] for other in others):
                 continue
-            naming = [other for other in others if any(node_of(member) in roster for roster in rosters[other])]
-            if others and not naming:
+            nameless = [other for other in others if not any(node_of(member) in roster for roster in rosters[other])]
+            if others and nameless == others:
                 self._found(member, view, "is on nobody's list")
-            elif came_with[member] == (member,) and naming != others:
-                nameless = next(other for other in others if other not in naming)
-                self._found(member, view, f"was taken in although it is not on the list of n{node_of(nameless)}")
+            elif came_with[member] == (member,):
+                for other in nameless:
+                    if member not in self._companions.get(other, ()):
+                        self._found(member, view, f"was taken in although it is not on the list of n{node_of(other)}")
 
     def _found(self, member: ProcessId, view: Configuration, what: str) -> None:
         self._findings.add(RosterPromise.ADMISSION, what, member, view.id)
