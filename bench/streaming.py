@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from bench.archive import Ring, tip_of, until, write_files
 from ordercast.api.connect import connect
-from ordercast.archive.places import sink_of
 from ordercast.archive.reader import Archive
 from ordercast.archive.rows import Receiver
+from ordercast.groups.names import sink_of
 from ordercast.model.events import Message
 from ordercast.pipeline.spark_session import open_session
 from ordercast.pipeline.stream.format import SCHEMA
@@ -118,7 +118,7 @@ def bench_age_through(spark: SparkSession, ring: Ring, seconds: float) -> dict[s
     writer = stream.writeStream.format("ordercast").options(**options)
     writer = writer.option("checkpointLocation", str(ring.folder / "through.checkpoint"))
     ages: list[float] = []
-    with connect(ring.at) as member:
+    with connect(ring.at, sinks=True) as member:
         member.join(OUT)
         threading.Thread(target=_listen, args=(member, ages), daemon=True).start()
         return aged(ring, writer.start, ages, seconds)

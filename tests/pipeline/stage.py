@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from ordercast import connect
-from ordercast.archive.places import sink_of
 from ordercast.archive.reader import Archive
 from ordercast.archive.rows import Receiver
+from ordercast.groups.names import sink_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
 from tests.runtime.cluster import Cluster

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from ordercast.api.callback import CallbackQueue, OnMessage
 from ordercast.api.inbox import Inbox, Queue
 from ordercast.api.pieces import events_of, rest_of
-from ordercast.groups.names import SINK
+from ordercast.groups.names import sink_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Event, Left, Piece, Reconnected
 from ordercast.session.counters import CallbackCounters
@@ -104,7 +104,8 @@ class GroupInbox(Inbox[Piece, Event]):
     # What comes
 
     def put(self, piece: Piece, size: int) -> None:
-        if self._is_finished or (not self.shows_sinks and isinstance(piece, Batch) and _is_of_sink(piece)):
+        is_hidden = not self.shows_sinks and isinstance(piece, Batch) and sink_of(piece.groups) is not None
+        if self._is_finished or is_hidden:
             self.pass_by(size)
         elif not self._claims and not self._left:
             super().put(piece, size)
@@ -159,7 +160,3 @@ class GroupInbox(Inbox[Piece, Event]):
     def _is_main_read(self) -> bool:
         assert self._owner is not None
         return self.main.is_wanted or any(group not in self._claims for group in self._owner.joined)
-
-
-def _is_of_sink(batch: Batch) -> bool:
-    return len(batch.groups) > 1 and any(group.startswith(SINK) for group in batch.groups)

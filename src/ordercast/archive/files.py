@@ -34,9 +34,10 @@ from ordercast.archive.layout import (
     tip_from,
     tree_of,
 )
-from ordercast.archive.places import Place, sink_of
+from ordercast.archive.places import Place
 from ordercast.archive.rows import Sinks
 from ordercast.disk.files import sync_folder, write_all, write_whole
+from ordercast.groups.names import sink_of
 from ordercast.model.errors import WireError
 from ordercast.model.events import View
 from ordercast.trace.private_files import make_private_folder, open_private

@@ -12,8 +12,9 @@ from typing import Any
 from ordercast.archive.entries import Item, SinkCommit, count_of
 from ordercast.archive.frames import position_at, run_parts, sealed
 from ordercast.archive.layout import EMPTY, Start
-from ordercast.archive.places import Place, sink_of
+from ordercast.archive.places import Place
 from ordercast.archive.rows import Sinks, united
+from ordercast.groups.names import sink_of
 from ordercast.model.events import Batch, View, ViewId
 from ordercast.model.ids import NO_POSITION, Position
 

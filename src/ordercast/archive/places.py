@@ -149,11 +149,3 @@ def sink_group(sink: str) -> str:
             f"the sinkId {sink!r} has something else in it than letters, digits and punctuation of ASCII: "
             'no blanks, and none of ! " # @'
         ) from None
-
-
-def sink_of(groups: tuple[str, ...]) -> str | None:
-    """The sink that a message to these groups comes from."""
-    for group in groups:
-        if group.startswith(SINK):
-            return group.removeprefix(SINK)
-    return None

@@ -22,11 +22,10 @@ from ordercast.archive.places import (
     place_from,
     position_of_text,
     short_position_of_text,
-    sink_of,
 )
 from ordercast.archive.reading import Entry, GroupReader, groups_in
 from ordercast.archive.rows import part_from
-from ordercast.groups.names import SINK
+from ordercast.groups.names import SINK, sink_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
 from ordercast.model.ids import Position

@@ -24,6 +24,14 @@ FORCES = "$force/"  # whoever sends there, too, may have a state go on with some
 _MEETINGS = (REPLICAS, ARCHIVERS)
 
 
+def sink_of(groups: tuple[str, ...]) -> str | None:
+    """The sink that a message to these groups comes from."""
+    for group in groups:
+        if group.startswith(SINK):
+            return group.removeprefix(SINK)
+    return None
+
+
 def meeting_of(state: str) -> str:
     """The group in which the replicas of a state meet. UsageError says what is wrong with its name."""
     name = checked_group(state)

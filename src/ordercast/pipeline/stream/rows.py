@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ordercast.archive.frames import Columns, Run
-from ordercast.archive.places import sink_of, view_text
+from ordercast.archive.places import view_text
 from ordercast.archive.reading import ArchiveFrame, GroupReader
 from ordercast.archive.rows import part_from
-from ordercast.groups.names import SINK
+from ordercast.groups.names import SINK, sink_of
 from ordercast.model.events import Transition, View
 from ordercast.model.headers import Headers
 from ordercast.model.ids import NO_POSITION, Places
