@@ -16,7 +16,7 @@ from ordercast.sealing.layer import Sealing
 from ordercast.sealing.lives import HeardLife, Lives
 from ordercast.sealing.opener import Opener
 from ordercast.sealing.own import OwnLife
-from ordercast.sealing.packet import SEALED_AT, Presence
+from ordercast.sealing.packet import LIFE_SIZE, SEALED_AT, Presence
 from ordercast.sealing.window import Window
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.sealed.cipher import PlainTag
@@ -50,6 +50,30 @@ def test_two_lives_of_one_number_that_do_not_hear_each_other_draw_others() -> No
     """Seed 10: processes on two rings drew one number, and the gateway between them opened the packets of one alone."""
     result = _run(10, "gateways")
     assert result.is_valid, result.verdict.sentence
+
+
+def test_a_retired_key_in_the_hands_of_a_process_that_leaves_is_no_fault_of_the_seal() -> None:
+    """Seed 607: a process that leaves reads no file any more, so it accepts the key that a thief has."""
+    result = _run(607)
+    assert result.is_valid, result.verdict.sentence
+
+
+def test_recordings_that_name_an_earlier_life_of_the_same_number_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seed 853: a life is born with the number of an earlier one, and presences that name that one are repeated."""
+    result = _run(853)
+    assert result.is_valid, result.verdict.sentence
+    _named_by_number(monkeypatch)
+    assert not _run(853).is_valid
+
+
+def _named_by_number(patch: pytest.MonkeyPatch) -> None:
+    true = Lives.hear
+
+    def hear(self: Lives, life: HeardLife, presence: Presence, counter: int, mine: bytes, now: Any) -> bool:
+        is_named = any(name[:LIFE_SIZE] == mine[:LIFE_SIZE] for name in presence.heard)
+        return true(self, life, presence._replace(heard=(mine,) if is_named else ()), counter, mine, now)
+
+    patch.setattr(Lives, "hear", hear)
 
 
 def test_a_sealed_run_depends_on_its_seed_alone() -> None:

@@ -261,9 +261,10 @@ class Sealing(PassingLayer):
         if life.id == self.own.id:
             self._must_renew |= life.salt != self.own.salt
             return
-        self._must_renew |= presence.heard.count(self.own.id) > 1  # somebody hears another with my number
+        mine = self.own.id
+        self._must_renew |= sum(name.startswith(mine) for name in presence.heard) > 1  # another has my number, too
         now, was_present = self._now, life.is_present
-        is_new = self.lives.hear(life, presence, counter, self.own.id, now)
+        is_new = self.lives.hear(life, presence, counter, self.own.name, now)
         if is_new or not life.names_me or not was_present:
             if packet.attachment in self._broadcasts:
                 self._hurry(now)

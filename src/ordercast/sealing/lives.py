@@ -4,7 +4,8 @@ A life is present once one of its own presences names mine: nobody can have reco
 present and is forgotten leaves its highest counter behind, so that nothing recorded of it ever counts again.
 
 Two lives that do not hear each other, on different segments, may have one number. Whoever hears both opens the packets
-of one alone, and names the number twice in its presences: then both draw another.
+of one alone, and names both in its presences: then both draw another number. The name is longer than the number, so
+that no recording names a later life by chance.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 from ordercast.model.ids import NOBODY, Attachment, Instant, ProcessId, node_of
 from ordercast.model.inputs import Lane
 from ordercast.sealing.cipher import Cipher, Tag, life_secret
-from ordercast.sealing.packet import LIFE_SIZE, Presence
+from ordercast.sealing.packet import LIFE_SIZE, NAME_SIZE, Presence
 from ordercast.sealing.window import Window
 
 KEYS_KEPT_OF_ONE: Final = 16
@@ -59,6 +60,10 @@ class HeardLife:
     @property
     def id(self) -> bytes:
         return self.salt[:LIFE_SIZE]
+
+    @property
+    def name(self) -> bytes:
+        return self.salt[:NAME_SIZE]
 
     @property
     def was_present(self) -> bool:
@@ -110,7 +115,7 @@ class Lives:
         self._forget_ns = forget_ns
         self._lives: dict[bytes, HeardLife] = {}
         self._gone: dict[bytes, int] = {}  # highest counters, by salt
-        self._doubled: dict[bytes, Instant] = {}  # numbers under which two were heard, and when last
+        self._doubled: dict[bytes, Instant] = {}  # names of those whose number another has, and when they were last heard
 
     def get(self, life: bytes) -> HeardLife | None:
         return self._lives.get(life)
@@ -137,19 +142,15 @@ class Lives:
         """Tell whether another is known with the number of a life, whose presence was opened now."""
         is_double = life.id in self._lives and self._lives[life.id] is not life
         if is_double:
-            self._doubled[life.id] = now
+            self._doubled[life.name] = now
         return is_double
 
     def named(self, now: Instant) -> tuple[bytes, ...]:
-        """Return the numbers that a presence names: those of two lives first, and twice; then the others, those heard
-        last first."""
-        self._doubled = {life: at for life, at in self._doubled.items() if now - at <= self._forget_ns}
-        recent = sorted(self._lives.values(), key=lambda life: (-life.heard_at, life.id))
-        return (
-            *sorted(self._doubled),
-            *sorted(self._doubled),
-            *(one.id for one in recent if one.id not in self._doubled),
-        )
+        """Return the names that a presence says: first those of lives with one number, then those heard last."""
+        self._doubled = {name: at for name, at in self._doubled.items() if now - at <= self._forget_ns}
+        doubled = {name[:LIFE_SIZE] for name in self._doubled}
+        recent = sorted(self._lives.values(), key=lambda life: (life.id not in doubled, -life.heard_at, life.id))
+        return tuple(dict.fromkeys((*sorted(self._doubled), *(life.name for life in recent))))
 
     def hear(self, life: HeardLife, presence: Presence, counter: int, mine: bytes, now: Instant) -> bool:
         """Note what was said under its seal. True for a life that was not known."""

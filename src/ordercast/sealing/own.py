@@ -19,6 +19,7 @@ from ordercast.sealing.packet import (
     COUNTER_MAX,
     GROWTH,
     LIFE_SIZE,
+    NAME_SIZE,
     NONCE_LAYOUT,
     PRESENCE_BIT,
     PRESENCE_MIN,
@@ -50,7 +51,7 @@ class OwnLife:
         self._settle(salt)
 
     def _settle(self, salt: bytes) -> None:
-        self.salt, self.id = salt, salt[:LIFE_SIZE]
+        self.salt, self.id, self.name = salt, salt[:LIFE_SIZE], salt[:NAME_SIZE]
         self._number = int.from_bytes(self.id, "big")
         self._keys.clear()
 

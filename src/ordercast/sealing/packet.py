@@ -28,7 +28,8 @@ from ordercast.wire.head import HEAD_SIZE, MAGIC, SEAL_ROOM, VERSION
 KEY_AT: Final = 3
 NETWORKS_AT: Final = 16
 SEALED_AT: Final = 17
-LIFE_SIZE: Final = 4
+LIFE_SIZE: Final = 4  # the number of a life, which its packets have
+NAME_SIZE: Final = 8  # its name, by which presences say whom they hear
 LIFE: Final = slice(6, 10)
 NONCE: Final = slice(4, NETWORKS_AT)
 NONCE_LAYOUT: Final = struct.Struct(">HIHI")  # length, life, counter in two halves
@@ -69,7 +70,7 @@ class Presence(NamedTuple):
     process: ProcessId
     used: int  # the key with which it seals
     accepted: tuple[int, ...]  # the keys that it opens
-    heard: tuple[bytes, ...]  # the lives that it hears
+    heard: tuple[bytes, ...]  # the names of the lives that it hears
 
 
 def encode_presence(presence: Presence) -> bytes:
@@ -84,7 +85,7 @@ def decode_presence(data: bytes) -> Presence:
         raise WireError("a presence that is cut short")
     process, used, accepted, heard = _PRESENCE.unpack_from(data)
     lives_at = _PRESENCE.size + accepted
-    if not process or heard > NAMED_MAX or len(data) != lives_at + heard * LIFE_SIZE:
+    if not process or heard > NAMED_MAX or len(data) != lives_at + heard * NAME_SIZE:
         raise WireError("a presence that does not say what it should")
-    lives = tuple(data[at : at + LIFE_SIZE] for at in range(lives_at, len(data), LIFE_SIZE))
+    lives = tuple(data[at : at + NAME_SIZE] for at in range(lives_at, len(data), NAME_SIZE))
     return Presence(ProcessId(process), used, tuple(data[_PRESENCE.size : lives_at]), lives)

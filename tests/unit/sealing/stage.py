@@ -21,7 +21,7 @@ CLUSTER = b"cluster1"
 SENDER = process_id_from(NodeId(1), Incarnation(5))
 RECEIVER = process_id_from(NodeId(2), Incarnation(6))
 NOW = Instant(1)
-MINE = b"\x00\x00\x00\x02"
+MINE = b"\x00\x00\x00\x02mine"
 
 
 def ring_of(*keys: ClusterKey, accepts_clear: bool = False) -> KeyRing:
@@ -41,7 +41,7 @@ class Ends:
         self.opener = Opener(
             self.cipher, self.keys, lambda attachment, lane: CLUSTER, self.lives, self.bits, self._hear
         )
-        self.opener.me, self.opener.mine = RECEIVER, MINE
+        self.opener.me, self.opener.mine = RECEIVER, MINE[:4]
 
     def _hear(self, life: object, presence: Presence, counter: int, packet: Packet) -> None:
         from ordercast.sealing.lives import HeardLife

@@ -72,7 +72,7 @@ def test_a_life_that_does_not_name_mine_is_heard_and_nothing_of_it_counts() -> N
     ends = Ends()
     early, _ = ends.sealed(BODIES[0])
     assert ends.open(early) == []
-    ends.open(ends.presence(b"else"))
+    ends.open(ends.presence(b"somebody"))
     waiting, _ = ends.sealed(BODIES[1])
     assert ends.open(waiting) == []
     assert ends.opener.refused == {SealRefusal.LIFE: 1, SealRefusal.ABSENT: 1} and len(ends.heard) == 1
@@ -178,16 +178,16 @@ def test_no_bytes_do_anything_but_be_refused(cipher: Cipher) -> None:
         assert all(packet in _clear(*BODIES) for packet in ends.open(bytes(forged), 1 + at % 120))
 
 
-def test_a_number_that_two_lives_have_is_named_twice_until_one_is_gone() -> None:
+def test_two_lives_that_have_one_number_are_both_named_until_one_is_gone() -> None:
     ends = Ends().greeted()
-    first = ends.sealer.id
+    first = ends.sealer.name
     assert ends.lives.named(NOW) == (first,)
-    other = OwnLife(ends.cipher, first + b"another salt", ends.bits)
+    other = OwnLife(ends.cipher, ends.sealer.id + b"another salt", ends.bits)
     said = encode_presence(Presence(RECEIVER, KEY.id, (KEY.id,), (MINE,)))
     packet = other.presence((KEY.id, KEY.secret), CLUSTER, said, (0,), Lane.DATA)
     forged = packet[:-1] + bytes((packet[-1] ^ 1,))
     assert ends.open(forged) == [] and ends.lives.named(NOW) == (first,)
     assert ends.open(packet) == [] and ends.opener.refused[SealRefusal.LIFE] == 1
-    assert ends.lives.named(NOW) == (first, first)
+    assert ends.lives.named(NOW) == (other.name, first)
     assert ends.open(*ends.sealed(b"\x01genuine"))  # the one that came first is opened still
     assert ends.lives.named(Instant(NOW + 1001)) == (first,)

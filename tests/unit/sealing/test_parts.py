@@ -43,7 +43,7 @@ def test_keys_are_made_as_rfc_5869_says() -> None:
 
 
 def test_a_presence_says_what_it_should_or_is_refused() -> None:
-    presence = Presence(SENDER, 7, (0, 7, 9), (b"abcd", b"efgh"))
+    presence = Presence(SENDER, 7, (0, 7, 9), (b"abcdefgh", b"ijklmnop"))
     data = encode_presence(presence)
     assert decode_presence(data) == presence
     for wrong in (data[:-1], data + b"x", data[:5], b"", bytes(8) + data[8:], struct.pack(">QBBH", 1, 1, 0, 60000)):

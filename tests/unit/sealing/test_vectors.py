@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parents[2] / "vectors" / "sealed"
 REWRITE = os.environ.get("ORDERCAST_REWRITE") == "1"
 SALT = bytes(range(0x40, 0x50))
 BODY = b"what an engine says, from its kind on"
-HEARD = Presence(SENDER, KEY.id, (KEY.id,), (b"\x01\x02\x03\x04",))
+HEARD = Presence(SENDER, KEY.id, (KEY.id,), (b"\x01\x02\x03\x04\x05\x06\x07\x08",))
 BITS = 5  # networks 0 and 2
 GENERATION = 1  # of the fourth packet, when four are sealed with one key
 

@@ -196,6 +196,8 @@ class Adversary:
         seal = self.keeper.seals.get(kept.target)
         if seal is None or not self.keeper.retired or kept.packet[KEY_AT] == CLEAR:
             return
+        if self.world.hosts[kept.target].has_left:
+            return  # it reads no file any more
         attachment = self.world.segments[kept.segment].attachments[kept.target]
         key = self.rng.choice(self.keeper.retired)
         if key.id in self.keeper.files[kept.target].accepted or (
@@ -205,7 +207,7 @@ class Adversary:
         self._thief = self._thief or OwnLife(PlainCipher(), self.rng.randbytes(SALT_SIZE))
         cluster, networks = seal.cluster(attachment, kept.lane), (kept.network,)
         process = process_id_from(NodeId(self.rng.randrange(len(self.world.hosts))), Incarnation(99))
-        said = encode_presence(Presence(process, key.id, (key.id,), (seal.own.id,)))
+        said = encode_presence(Presence(process, key.id, (key.id,), (seal.own.name,)))
         named = key.id, key.secret
         self._send(kept, self._thief.presence(named, cluster, said, networks, kept.lane))
         clear = with_head(cluster, process, kept.packet[SEALED_AT:-TAG_SIZE])
