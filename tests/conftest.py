@@ -5,6 +5,7 @@ which tests run."""
 from __future__ import annotations
 
 import gc
+import os
 import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
@@ -32,24 +33,8 @@ for profile, examples in ("ordercast", 60), ("thorough", 1000):  # the second: `
     )
 settings.load_profile("ordercast")
 
-# Small data, and a Java that lives for a minute: no time for the better compiler, for compiling queries, and for
-# verifying the bytecode of Spark.
-SPARK_OPTIONS = {
-    "spark.default.parallelism": "2",
-    "spark.driver.extraJavaOptions": (
-        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-    ),
-    "spark.driver.memory": "1g",
-    "spark.python.daemon.module": "tests.spark_daemon",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.shuffle.partitions": "2",
-    # Renames are all that a test's file system must do.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
-}
+os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "spark")  # for every session, in any process of a test
+SPARK_OPTIONS = {"spark.driver.memory": "1g", "spark.python.daemon.module": "tests.spark_daemon"}
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
@@ -58,8 +43,19 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     return (yield) + 1
 
 
-# What is broken in a function is told at once; small tests come last, so that all processes end together.
-ORDER = ("unit", "pipeline", "live", "runtime", "simulation", "properties", "scenarios", "playbooks", "conformance")
+# What is broken in a function is told at once. Tests that mostly wait run beside those that work. Small ones come last,
+# so that all processes end together.
+TURNS = {
+    "unit": 0,
+    "pipeline": 1,
+    "live": 1,
+    "runtime": 1,
+    "simulation": 1,
+    "properties": 1,
+    "scenarios": 2,
+    "playbooks": 2,
+}
+LAST = 3
 
 # Processes on a machine that may be elsewhere for a second: what fails there is run once more, and the summary says so.
 ON_REAL_TIME = ("live", "runtime")
@@ -67,7 +63,7 @@ ON_REAL_TIME = ("live", "runtime")
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=_turn)
+    _order(items)
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
@@ -122,9 +118,16 @@ def _folder_of(file: Path) -> str:
     return file.relative_to(Path(__file__).parent).parts[0]
 
 
-def _turn(item: pytest.Item) -> int:
-    folder = _folder(item)
-    return ORDER.index(folder) if folder in ORDER else len(ORDER)
+def _order(items: list[pytest.Item]) -> None:
+    """Sort them by turn; the tests of each folder are spread evenly over its turn."""
+    sizes = Counter(map(_folder, items))
+    seen: Counter[str] = Counter()
+    places: dict[pytest.Item, tuple[int, float]] = {}
+    for item in items:
+        folder = _folder(item)
+        places[item] = TURNS.get(folder, LAST), seen[folder] / sizes[folder]
+        seen[folder] += 1
+    items.sort(key=places.__getitem__)
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ spark.stop()
 
 
 def test_workers_run_this_python_whatever_the_path_says() -> None:
-    kept = {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ}
+    kept = {name: os.environ[name] for name in ("JAVA_HOME", "SPARK_CONF_DIR") if name in os.environ}
     environment = kept | {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(filter(None, sys.path))}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
     assert done.stdout.splitlines() == ["problem: None", "True"], done.stderr

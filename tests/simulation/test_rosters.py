@@ -108,6 +108,20 @@ def test_lists_that_contradict_each_other_stay_apart_though_all_name_all() -> No
     assert any("other nodes than we in version 2 of the node list: n0 is not the same in both" in text for text in told)
 
 
+def test_who_has_other_addresses_in_its_list_and_starts_again_is_no_news() -> None:
+    """The demo's daemons have such lists: between each two of them is a relay."""
+    lists = [
+        Fault(1, FaultKind.RELOAD, node=node, version=2, listed=ALL, variant="elsewhere" if node == 2 else "")
+        for node in ALL
+    ]
+    again = [Fault(500 * MILLISECOND, FaultKind.CRASH, node=2), Fault(1800 * MILLISECOND, FaultKind.RESTART, node=2)]
+    options = replace(_options(*lists, *again), rosters=(ALL,) * 4, fault_time_ns=4 * SECOND)
+    result = simulate(options, 9, keep_events=True)
+    assert result.is_valid, result.verdict.sentence
+    assert [view[0] for view in _views(result, 2, 1800 * MILLISECOND)][-1:] == [ALL]
+    assert not [alarm for _, _, alarm in result.alarms if alarm.kind is AlarmKind.NODE_LISTS_DIFFER]
+
+
 def test_an_ordered_list_is_taken_over_from_any_member() -> None:
     ordered = Fault(FIRST_AT, FaultKind.RELOAD, node=1, version=2, listed=ALL, variant="ordered")
     result = simulate(_options(ordered, late=((0, 1, 2, 3),)), 5, keep_events=True)

@@ -115,7 +115,9 @@ class Lives:
         self._forget_ns = forget_ns
         self._lives: dict[bytes, HeardLife] = {}
         self._gone: dict[bytes, int] = {}  # highest counters, by salt
-        self._doubled: dict[bytes, Instant] = {}  # names of those whose number another has, and when they were last heard
+        self._doubled: dict[
+            bytes, Instant
+        ] = {}  # names of those whose number another has, and when they were last heard
 
     def get(self, life: bytes) -> HeardLife | None:
         return self._lives.get(life)

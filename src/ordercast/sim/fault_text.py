@@ -28,7 +28,7 @@ from dataclasses import replace
 
 from ordercast.model.errors import UsageError
 from ordercast.model.quantities import chance_from, duration_from, duration_text
-from ordercast.sim.faults import OF_NETWORKS, Fault, FaultKind
+from ordercast.sim.faults import OF_NETWORKS, VARIANTS, Fault, FaultKind
 
 KINDS = {kind.value.replace(" ", "-"): kind for kind in FaultKind}
 _EXAMPLES = {
@@ -138,7 +138,7 @@ def _fault_of(kind: FaultKind, at: int, arguments: list[str]) -> Fault:
 
 
 def _reload_from(at: int, arguments: list[str]) -> Fault:
-    variant = arguments.pop() if arguments[-1:] and arguments[-1] in ("ordered", "other") else ""
+    variant = arguments.pop() if arguments[-1:] and arguments[-1] in VARIANTS else ""
     if len(arguments) < 3 or not arguments[1].isdigit():
         raise ValueError("needs one node, a version and the nodes of the list")
     node, version = node_from(arguments[0]), int(arguments[1])

@@ -49,7 +49,7 @@ class Fault:
     chance: float = 0.0
     version: int = 0
     listed: tuple[int, ...] = ()
-    variant: str = ""  # of the node list: ordered, or other than that of the others
+    variant: str = ""  # of the node list
 
     def problem(self, nodes: int, networks: int = 1, attachments: Attachments = ()) -> str | None:
         """What makes this fault impossible in a cluster of that size, in words."""
@@ -110,6 +110,7 @@ class Fault:
 
 
 # Strike what they name: a network, a segment or links.
+VARIANTS = ("ordered", "other", "elsewhere")  # of a node list
 OF_NETWORKS = (FaultKind.DOWN, FaultKind.LOSSY, FaultKind.SLOW, FaultKind.MEND)
 # Strike one attachment of a host where they name a segment.
 OF_ATTACHMENTS = (FaultKind.DETACH, FaultKind.ATTACH, FaultKind.DEAFEN, FaultKind.FLOOD)

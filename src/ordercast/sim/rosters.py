@@ -25,8 +25,10 @@ OTHER_NAME = "other"  # of one node in a list that contradicts another of its ve
 
 
 def sim_roster(version: int, nodes: Sequence[int], variant: str = "") -> Roster:
-    """A list of these hosts. Variants: `ordered`, made by an ordered change; `other`, with another name for one."""
-    entries = [Entry(NodeId(node), f"n{node}", (Place(f"10.0.0.{node + 1}", *PORTS),)) for node in sorted(nodes)]
+    """A list of these hosts. Variants: `ordered`, made by an ordered change; `other`, with another name for one;
+    `elsewhere`, with other addresses."""
+    network = "10.0.1" if variant == "elsewhere" else "10.0.0"
+    entries = [Entry(NodeId(node), f"n{node}", (Place(f"{network}.{node + 1}", *PORTS),)) for node in sorted(nodes)]
     if variant == "other":
         entries[0] = entries[0]._replace(name=OTHER_NAME)
     return Roster(version, tuple(entries), variant == "ordered")

@@ -41,12 +41,13 @@ _COUNT = struct.Struct(">H")
 class _Matter:
     """Something to tell a person, again and again while it lasts."""
 
+    process: ProcessId  # the life of the node with which it is
     since: Instant
     told_at: Instant | None = None
 
     def is_due(self, now: Instant, *, is_clear: bool) -> bool:
-        if self.told_at is not None:
-            return now - self.told_at >= REPEAT_NS
+        if self.told_at is not None and now - self.told_at < REPEAT_NS:
+            return False
         return is_clear or now - self.since >= PATIENCE_NS
 
 
@@ -128,7 +129,7 @@ class Rosters:
         step.note(PacketDropped("a node that is not on this node's list"))
         step.occurred(Occurrence.STRANGER_REFUSED, process=process)
         entry = admission.entry_by_itself(process)
-        if self._is_due(AlarmKind.UNLISTED_NODE, node_of(process), NO_CLAIM, step, is_clear=entry is not None):
+        if self._is_due(AlarmKind.UNLISTED_NODE, process, NO_CLAIM, step, is_clear=entry is not None):
             step.alarm(Alarm(AlarmKind.UNLISTED_NODE, _stranger_text(admission.mine, process, entry), process))
         return True
 
@@ -140,7 +141,7 @@ class Rosters:
         is_clear = admission.roster_of(process) is not None
         if not admission.is_at_odds(process):
             return
-        if self._is_due(AlarmKind.NODE_LISTS_DIFFER, node_of(process), claim, step, is_clear=is_clear):
+        if self._is_due(AlarmKind.NODE_LISTS_DIFFER, process, claim, step, is_clear=is_clear):
             text = f"{admission.difference(process)}; nobody is taken in or dropped until all lists agree"
             step.alarm(Alarm(AlarmKind.NODE_LISTS_DIFFER, text, process))
 
@@ -161,7 +162,7 @@ class Rosters:
         if is_stranger or mine is None or roster.version <= mine.version or not mine.version:
             return  # version 0: nodes of one machine without a file, which have no list and take none
         if node_of(step.facts.me) not in roster:
-            if self._is_due(AlarmKind.REMOVED, node_of(copy.sender), roster.claim, step, is_clear=True):
+            if self._is_due(AlarmKind.REMOVED, copy.sender, roster.claim, step, is_clear=True):
                 text = (
                     f"version {roster.version} of the node list at {admission.name_of(copy.sender)} does not have this "
                     "node, which was removed from the cluster: stop it, or add it again (`ordercast cluster add`)"
@@ -171,7 +172,8 @@ class Rosters:
             step.occurred(Occurrence.ROSTER_LEARNT)
             self._adopt(roster, step)
 
-    def _is_due(self, kind: AlarmKind, node: NodeId, claim: Claim, step: Step, *, is_clear: bool) -> bool:
+    def _is_due(self, kind: AlarmKind, process: ProcessId, claim: Claim, step: Step, *, is_clear: bool) -> bool:
+        node = node_of(process)
         matter = self._matters.get((kind, node, claim))
         if matter is None:
             if len(self._matters) >= MATTERS_MAX:
@@ -182,7 +184,9 @@ class Rosters:
                 }
                 if len(self._matters) >= MATTERS_MAX:
                     return False
-            matter = self._matters[kind, node, claim] = _Matter(step.now)
+            matter = self._matters[kind, node, claim] = _Matter(process, step.now)
+        elif matter.process != process:  # a later life has time to show its roster, too
+            matter.process, matter.since = process, step.now
         if not matter.is_due(step.now, is_clear=is_clear):
             return False
         matter.told_at = step.now
