@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-long check format setup man swarm chaos chaos-replicated power-cut enlist sealed bench-core bench-memory bench-live bench-clients \
+.PHONY: demo test test-long check format setup man swarm chaos chaos-replicated power-cut upgrade enlist sealed bench-core bench-memory bench-live bench-clients \
 	bench-model bench-commands bench-links bench-networks bench-gateways bench-sites bench-tree bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming bench-quiet clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged, and a report
@@ -44,6 +44,9 @@ chaos-replicated: $(READY)  ## replicas and their daemons killed, stopped and cu
 
 power-cut: $(READY)  ## replicas with journals, all killed at once, back in every order, histories judged: ROUNDS=N
 	$(BIN)/python -m rig.power_cut --rounds $(or $(ROUNDS),200)
+
+upgrade: $(READY)  ## a cluster that works brought from another version to this one, host by host: FROM=COMMIT
+	$(BIN)/python -m rig.upgrade --from $(FROM)
 
 enlist: $(READY)  ## hosts added to and removed from a loaded cluster: ROUNDS=N TRANSPORT=multicast|unicast, as root
 	$(BIN)/python -m rig.enlist --rounds $(or $(ROUNDS),20) --transport $(or $(TRANSPORT),multicast)

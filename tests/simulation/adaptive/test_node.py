@@ -37,6 +37,7 @@ from .planted import THIRDS, TOKEN_DROPPED
         (SwarmKind.REPLICATED, 2),
         (SwarmKind.NETWORKS, 2),
         (SwarmKind.NETWORKS, 11),
+        (SwarmKind.NETWORKS, 239),  # acknowledgements came, and put off the request for the place that was waited for
     ],
 )
 def test_hostile_runs_are_valid(kind: SwarmKind, seed: int) -> None:

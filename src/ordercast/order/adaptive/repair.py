@@ -26,7 +26,7 @@ PATIENCE = 10  # and at the latest after so many times `ask_ns`
 
 @dataclass(slots=True)
 class Want:
-    progress: tuple[int, int, int]  # what was here when it was noticed: if that changes, something came
+    progress: tuple[int, int, int]  # what was here when it was noticed: if that changes, what is waited for came
     due: Instant
     delay: int
     since: Instant
@@ -77,11 +77,13 @@ class Repair:
                 self.wants.clear()
             return
         for member, stream in enumerate(merge.streams):
-            owes_word = merge.frontiers[member] <= merge.highest or self._owes_aru(merge, member, awaited)
+            frontier = merge.frontiers[member]
+            holds_up = frontier <= merge.highest
+            owes_word = holds_up or self._owes_aru(merge, member, awaited)
             if member == merge.me or not (owes_word or stream.high > stream.last):
                 self._ended(self.wants.pop(member, None), now)
                 continue
-            progress = stream.last, merge.frontiers[member], merge.arus[member]
+            progress = stream.last, frontier, 0 if holds_up else merge.arus[member]
             want = self.wants.get(member)
             if want is None or want.progress != progress:
                 self._ended(want, now)
