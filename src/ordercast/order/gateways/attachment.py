@@ -24,6 +24,7 @@ class RingAttachment:
     def __init__(self, inner: InnerRing, domain: int) -> None:
         self.inner = inner
         self.domain = domain
+        self.is_past = False  # its ring has changed after the farewell: what comes of the new one is for others
         self.is_gone = False  # it has been left in order
         self.lowest = inner.lowest
         self.lowest_heard: Stamp = NO_STAMP  # as the order has heard it last

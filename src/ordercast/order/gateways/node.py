@@ -222,7 +222,7 @@ class GatewayNode(OwnRings):
             if isinstance(effect, RingPackets):
                 self._has_news = True
                 network = self._network
-                if network is not None:
+                if network is not None and not attachment.is_past:
                     logical = network.known.own[attachment.domain]
                     names = network.known.names
                     network.deliver(attachment.domain, attachment.read(effect.runs, names, logical))
@@ -242,7 +242,9 @@ class GatewayNode(OwnRings):
         residual, companions, ring = attachment.change(change, names)
         if network is None:
             self._begun[attachment.domain] = change
-        elif not self._is_farewell:
+        elif self._is_farewell:
+            attachment.is_past = True
+        else:
             network.install(attachment.domain, residual, companions, ring)
 
     def _go_on(self, now: Instant) -> list[Effect]:
@@ -275,7 +277,7 @@ class GatewayNode(OwnRings):
         """Hear how far all members of each ring are; return whether there is any news for the order."""
         for attachment in self._attachments:
             known = attachment.lowest.known
-            if known != attachment.lowest_heard:
+            if known != attachment.lowest_heard and not attachment.is_past:
                 attachment.lowest_heard = known
                 network.hear_lowest(attachment.domain, known)
                 self._has_news = True
