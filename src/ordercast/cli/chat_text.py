@@ -33,9 +33,10 @@ class ChatText:
         return self._roster.members.get(self._room, ())
 
     def message(self, message: Message) -> Text:
-        """What was said, by whom."""
+        """Return what was said, by whom, and whether only this reader hears it."""
+        alone = "" if self._room in message.groups else ", to you alone"
         return Text.assemble(
-            (f"{self._short(message.sender)}: ", self._style(message.sender)), shown(message.data, SHOWN_MAX)
+            (f"{self._short(message.sender)}{alone}: ", self._style(message.sender)), shown(message.data, SHOWN_MAX)
         )
 
     def news(self, news: News) -> Text | None:

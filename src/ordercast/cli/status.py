@@ -65,9 +65,9 @@ def _watch(
         return
     from rich.live import Live
 
-    with Live(status_page(first), console=console, screen=True, auto_refresh=False) as live:
+    with Live(status_page(first, is_watched=True), console=console, screen=True, auto_refresh=False) as live:
         for document in documents:
-            page = str(document) if isinstance(document, UsageError) else status_page(document)
+            page = str(document) if isinstance(document, UsageError) else status_page(document, is_watched=True)
             live.update(page, refresh=True)
 
 

@@ -21,15 +21,15 @@ ALARMS_SHOWN = 4
 Document = dict[str, Any]
 
 
-def status_page(status: Document) -> RenderableType:
-    """What is not well comes first: a small window cuts the page off at the bottom."""
+def status_page(status: Document, *, is_watched: bool = False) -> RenderableType:
+    """What is not well comes first: a small window cuts a page that is watched off at the bottom. There what has
+    changed comes next; elsewhere it comes last, where the eye is."""
     warnings = [Text(f"! {warning}", style="yellow") for warning in status["warnings"]]
     well = Text("✓ nothing to complain about", style="green")
     parts: list[RenderableType] = [_headline(status), *(warnings or [well]), Text()]
-    parts += [_facts(status), _sockets(status), _views(status)]
-    if status["alarms"]:
-        parts.append(_alarms(status))
-    return Group(*parts)
+    changes = [_views(status), *([_alarms(status)] if status["alarms"] else [])]
+    facts = [_facts(status), _sockets(status)]
+    return Group(*parts, *(changes + facts if is_watched else facts + changes))
 
 
 def status_line(status: Document) -> str:

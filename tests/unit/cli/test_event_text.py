@@ -102,6 +102,12 @@ def test_a_chat_speaks_to_one_person() -> None:
     assert text.lost("the daemon n1 has left").plain == "The daemon n1 has left. Looking for a daemon …"
 
 
+def test_what_only_this_reader_hears_is_told_from_what_all_hear() -> None:
+    text = ChatText("lobby", A)
+    assert text.message(Message(("lobby",), B, b"hi", PLACE, Service.AGREED)).plain == "bob: hi"
+    assert text.message(Message((A,), B, b"hi", PLACE, Service.AGREED)).plain == "bob, to you alone: hi"
+
+
 def test_two_of_one_name_are_told_apart() -> None:
     text = ChatText("lobby", A)
     text.news(view(Reason.JOIN, (A, "bob@n1", B), (A,)))

@@ -200,7 +200,7 @@ def test_a_late_event_loop_and_a_missing_ring_are_noticed() -> None:
     warnings = advised(status_of(node)).warnings
     assert any(warning.startswith("no configuration yet, the state is") for warning in warnings)
     assert "the trace is not written: no space left on device" in warnings
-    assert "the event loop was 400 ms late: something else keeps it busy" in warnings
+    assert "the event loop was 400 ms late within the last minute: something else keeps it busy" in warnings
 
 
 def test_storage_that_fails_is_not_used_or_is_nearly_full_is_told(node: FakeNode) -> None:

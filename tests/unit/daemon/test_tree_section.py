@@ -57,6 +57,13 @@ def test_a_status_has_the_forest_by_name_and_the_lane_of_links() -> None:
     assert "Messages of 1 group enter here." in sentences
 
 
+def test_a_small_window_shows_why_views_changed() -> None:
+    document = json.loads(json.dumps(status_of(node()).document(), default=str))
+    console = Console(width=80, height=24, file=StringIO(), record=True)
+    console.print(status_page(document, is_watched=True))
+    assert any("view changes" in line for line in console.export_text().splitlines()[:24])
+
+
 def test_metrics_are_of_trees_and_of_the_control_ring() -> None:
     lines = metrics_text(status_of(node())).splitlines()
     assert "ordercast_tree_trees 1" in lines and "ordercast_tree_entries 1" in lines
