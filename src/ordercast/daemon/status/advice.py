@@ -155,7 +155,8 @@ def _time(status: Status) -> Iterator[str]:
             f"({counted(pauses.count, 'time')}{when}): a busy host, a suspended machine, or a blocked event loop"
         )
     elif pauses.loop_lag_ns > LAG_NS:
-        yield f"the event loop was {pauses.loop_lag_ns / MILLISECOND:.0f} ms late within the last minute: something else keeps it busy"
+        late = f"{pauses.loop_lag_ns / MILLISECOND:.0f} ms late within the last minute"
+        yield f"the event loop was {late}: something else keeps it busy"
     yield from status.section.warnings(len(status.configuration.members))
 
 
