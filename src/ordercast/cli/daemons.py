@@ -201,13 +201,15 @@ class Cluster:
             await self._end(daemon)
 
     async def _end(self, daemon: Daemon) -> None:
-        daemon.process.terminate()
+        with suppress(ProcessLookupError):  # it may have ended since it was looked at
+            daemon.process.terminate()
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_S):
                 await self._until(lambda: daemon.has_ended)
         if not daemon.has_ended:
             self.log.say(f"{daemon.name} did not leave within {LEAVE_S:.0f} s and is killed", "warning")
-            daemon.process.kill()
+            with suppress(ProcessLookupError):
+                daemon.process.kill()
 
     def _kill_all(self) -> None:
         for daemon in self.running:

@@ -82,15 +82,15 @@ class SimFolder:
             self.fuse -= 1
 
     def crash(self, *, is_power: bool) -> SimFolder:
-        """The folder as it is found afterwards. When only the process died, the system still writes what it has."""
-        files = dict(self.files)
-        if is_power:
-            files = dict(self.files if self.rng.random() < 0.5 else self.safe_names)
+        """Return the folder as it is found afterwards. When only the process died, the system still writes what it
+        has: the same files are there, under the names that they have, and under those that are safe."""
+        if not is_power:
+            return SimFolder(self.rng, dict(self.files), dict(self.safe_names))
         found = SimFolder(self.rng)
-        for name, file in files.items():
-            data = self._left(file) if is_power else file.data
-            found.files[name] = SimFile(data, len(data) if is_power else file.safe)
-        found.safe_names = dict(found.files) if is_power else dict(self.safe_names)
+        for name, file in (self.files if self.rng.random() < 0.5 else self.safe_names).items():
+            data = self._left(file)
+            found.files[name] = SimFile(data, len(data))
+        found.safe_names = dict(found.files)
         return found
 
     def _left(self, file: SimFile) -> bytes:
