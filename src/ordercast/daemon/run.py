@@ -30,7 +30,7 @@ from ordercast.daemon.status.advice import ADVICE_ON_CLIENTS, ADVICE_ON_REFUSALS
 from ordercast.daemon.status.alarms import REPEAT_NS, KeptAlarm
 from ordercast.daemon.status.guard import guard_of
 from ordercast.daemon.status.http import StatusServer
-from ordercast.daemon.status.parts import Refusal, change_text
+from ordercast.daemon.status.parts import change_text
 from ordercast.daemon.status.places import own_port
 from ordercast.daemon.status.report import Meter, ObservedNode, refusals, status_of, view_change
 from ordercast.daemon.systemd import Notifier
@@ -241,8 +241,8 @@ class Reporter:
 
     def _matters(self) -> Iterator[tuple[str, int, str, str]]:
         refused = refusals(self.node.counters)
-        for kind in Refusal:
-            yield kind.value, refused[kind.value], "packet", f"refused ({kind.value}): {ADVICE_ON_REFUSALS[kind]}"
+        for kind, advice in ADVICE_ON_REFUSALS.items():
+            yield kind.value, refused[kind.value], "packet", f"refused ({kind.value}): {advice}"
         clients = self.node.counters.clients.refusals
         for why, advice in ADVICE_ON_CLIENTS.items():
             yield f"clients: {why.value}", clients[why], "client", f"refused ({why.value}): {advice}"

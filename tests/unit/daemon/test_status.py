@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import ordercast
 from ordercast.daemon.status.advice import advised
 from ordercast.daemon.status.parts import ClientsStatus, HoldStatus, Refusal, StorageStatus, change_text
-from ordercast.daemon.status.report import Meter, refusal_of, status_of
+from ordercast.daemon.status.report import STALE, Meter, refusal_of, status_of
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import (
@@ -126,12 +128,13 @@ def test_a_view_change_says_who_came_who_is_gone_and_why(node: FakeNode) -> None
 def test_refusals_are_told_by_few_kinds(node: FakeNode) -> None:
     node.counters.refused.update({"another cluster's packet": 2, "wire version 9, we speak 1": 3})
     node.counters.refused.update({"3 bytes too many": 4, "5 bytes too many": 1, "not an Ordercast packet": 6})
-    node.counters.refused.update({"a node that is not on this node's list": 7})
+    node.counters.refused.update({"a node that is not on this node's list": 7, STALE[0]: 8})
     assert status_of(node).refused == {
         Refusal.STRANGER.value: 6,
         Refusal.OTHER_CLUSTER.value: 2,
         Refusal.OTHER_VERSION.value: 3,
         Refusal.UNLISTED.value: 7,
+        Refusal.STALE.value: 8,
         Refusal.MALFORMED.value: 5,
     }
     assert refusal_of("an empty datagram") is Refusal.STRANGER
@@ -214,3 +217,10 @@ def test_storage_that_fails_is_not_used_or_is_nearly_full_is_told(node: FakeNode
     )
     node.storage = StorageStatus("/var/lib/ordercast", free=0.01)
     assert advised(status_of(node)).warnings == ()
+
+
+def test_what_changes_bring_is_no_damage_and_engines_say_it_so() -> None:
+    said = "".join(
+        file.read_text(encoding="utf-8") for file in (Path(ordercast.__file__).parent / "order").rglob("*.py")
+    )
+    assert all(f'"{why}"' in said and refusal_of(why) is Refusal.STALE for why in STALE)

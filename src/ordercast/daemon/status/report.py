@@ -336,6 +336,14 @@ def refusals(counters: Counters) -> dict[str, int]:
     return dict(kinds)
 
 
+STALE = (
+    "packets of a ring that is not known",
+    "a link packet of one who is not a member",
+    "a packet of another epoch of the link, or of another process",
+    "a packet of a link that is not there",
+)
+
+
 def refusal_of(why: str) -> Refusal:
     if why.startswith("wire version"):
         return Refusal.OTHER_VERSION
@@ -345,4 +353,4 @@ def refusal_of(why: str) -> Refusal:
         return Refusal.STRANGER
     if why == "a node that is not on this node's list":
         return Refusal.UNLISTED
-    return Refusal.MALFORMED
+    return Refusal.STALE if why in STALE else Refusal.MALFORMED
