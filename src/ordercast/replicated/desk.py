@@ -59,6 +59,8 @@ from ordercast.replicated.wire import is_command
 SUBMITTED_MAX = 4096  # by the application and not answered; more wait
 OUTSTANDING_MAX = 2 * SUBMITTED_MAX  # batches of the core, with those that nobody waits for any more
 RANK_MAX = 8  # of a replica among those who say ticks
+ROUNDS = 3  # of a view, in which members are waited for as long as usual
+DOUBLINGS_MAX = 10
 
 
 class Desk(Scribe):
@@ -306,12 +308,16 @@ class Desk(Scribe):
                 self._post(command, effects)
 
     def _watch_round(self, now: Instant) -> None:
-        """A silent member costs the group this time once at a view, and nothing at any other."""
+        """A silent member costs the group this time once at a view, and nothing at any other. One that was only slow,
+        again and again, opens round after round: then it is waited for longer and longer, until it is in time."""
         is_open = self.core.round
         if is_open != self._round:
             self._round = is_open
-            ends = Instant(now + int(self._patience.silence_s * SECOND))
-            self._silence_ends = None if is_open is None else ends
+            self._silence_ends = None if is_open is None else Instant(now + self._silence_ns(is_open[1]))
+
+    def _silence_ns(self, number: int) -> int:
+        doublings = min(max(0, number - ROUNDS), DOUBLINGS_MAX)
+        return int(self._patience.silence_s * SECOND) << doublings
 
     # What the core decides
 
