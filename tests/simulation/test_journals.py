@@ -15,7 +15,6 @@ from ordercast.sim.swarm import DURABLE_FIRST, hostile_replica_options
 from .catches import first_catch
 from .planted_journal import PLANTED_IN_JOURNALS, PlantedInJournal
 
-
 # 2000376: members whose disks take longer than the patience with them opened round after round, for ever; 2001880: the
 # disk of the simulator forgot what was safe.
 REGRESSIONS = 2_000_376, 2_001_880
