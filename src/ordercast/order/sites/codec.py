@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.sites.config import FRAGMENTS_MAX
@@ -40,11 +41,12 @@ from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.reader import ByteReader
 
 STAMP_MAX = (1 << 62) - 1
+_REASONS = frozenset(ChangeReason)
 _ID = struct.Struct(">QQ")
 _UNIT = struct.Struct(">8sBHQQQQ")
 _UPDATE = struct.Struct(">8sBQQQBH")
 _QUEUE = struct.Struct(">H")
-_FRAGMENT = struct.Struct(">QQHH")
+_FRAGMENT = struct.Struct(">QQHBH")
 _RECORD = struct.Struct(">QQQQB")
 _LINK = struct.Struct(">QLQQ")
 _EDGE = struct.Struct(">BBLLQQ")
@@ -149,16 +151,18 @@ def _decode_update(reader: ByteReader) -> UpdateFrame:
 
 def _encode_fragment(fragment: Fragment) -> bytes:
     members = struct.pack(f">{len(fragment.members)}Q", *fragment.members)
-    return _FRAGMENT.pack(*fragment.ring, fragment.site, len(fragment.members)) + members
+    return _FRAGMENT.pack(*fragment.ring, fragment.site, fragment.reason, len(fragment.members)) + members
 
 
 def _decode_fragment(reader: ByteReader) -> Fragment:
-    seq, representative, site, count = reader.unpack(_FRAGMENT)
+    seq, representative, site, reason, count = reader.unpack(_FRAGMENT)
     members = tuple(ProcessId(member) for member in reader.numbers(count, "Q"))
     ring = _configuration(seq, representative)
     if not members or members[0] != ring.representative or list(members) != sorted(set(members)) or not members[0]:
         raise WireError("a fragment whose members are none")
-    return Fragment(ring, site, members)
+    if reason not in _REASONS:
+        raise WireError(f"a fragment for reason {reason}")
+    return Fragment(ring, site, members, ChangeReason(reason))
 
 
 def _encode_record(record: ReachRecord) -> bytes:
@@ -187,6 +191,8 @@ def _encode_propose(frame: ProposeFrame) -> bytes:
 
 def _decode_propose(reader: ByteReader) -> ProposeFrame:
     seq, coordinator, fragments, reason, edges = reader.unpack(_PROPOSAL)
+    if reason not in _REASONS:
+        raise WireError(f"a proposal for reason {reason}")
     if not 0 < fragments <= FRAGMENTS_MAX:
         raise WireError(f"{fragments} fragments, the limit is {FRAGMENTS_MAX}")
     listed = tuple(_decode_fragment(reader) for _ in range(fragments))

@@ -205,9 +205,12 @@ def reason_of(view: WideView, fragments: tuple[Fragment, ...]) -> ChangeReason:
     old, new = set(view.fragments), set(fragments)
     before = {member for fragment in old for member in fragment.members}
     after = {member for fragment in new for member in fragment.members}
-    rings = {fragment.site for fragment in old} & {fragment.site for fragment in new - old}
+    sites = {fragment.site for fragment in old}
+    rings = [fragment for fragment in new - old if fragment.site in sites]
     if after - before and not rings:
         return ChangeReason.SITE_HEARD
+    if rings and all(fragment.reason is ChangeReason.LEFT for fragment in rings):
+        return ChangeReason.LEFT
     if rings:
         return ChangeReason.SITE_RING_CHANGED
     if before - after:

@@ -314,7 +314,7 @@ class SitesNode:
             return []
         self._where = Where.REGULAR
         members = tuple(sorted(configuration.members))
-        ring = Fragment(configuration.id, self._places.domain.number, members)
+        ring = Fragment(configuration.id, self._places.domain.number, members, configuration.reason)
         if not self.tape.is_begun:
             self._first = ring
             return []

@@ -25,6 +25,7 @@ ALARMS = ring.ALARMS | {AlarmKind.WRONG_SITE, AlarmKind.SITE_STUCK}
 
 # Why a view ends.
 VIEW_REASONS = (
+    ChangeReason.LEFT,
     ChangeReason.SITE_HEARD,
     ChangeReason.SITE_LOST,
     ChangeReason.SITE_RING_CHANGED,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 
 SEQ_STEP = 4  # seqs of attempts and views rise in such steps
@@ -23,11 +24,12 @@ EVERYBODY = (1 << 64) - 1  # all fragments, as bits
 
 
 class Fragment(NamedTuple):
-    """A ring of a site: its members, the representative first."""
+    """A ring of a site: its members, the representative first, and why it was formed, by its Commit token."""
 
     ring: ConfigurationId
     site: int
     members: tuple[ProcessId, ...]
+    reason: ChangeReason = ChangeReason.STARTED
 
     @property
     def representative(self) -> ProcessId:

@@ -107,6 +107,8 @@ def test_what_contradicts_itself_is_refused_in_a_sentence() -> None:
     twice = Fragment(ConfigurationId(12, Q), 1, (Q,))
     assert "share members" in wrong(ProposeFrame(WideProposal(ATTEMPT, (NEAR, twice), ())))
     assert "members are none" in wrong(ReachRecord(5, Fragment(ConfigurationId(4, P), 0, (Q, P)), (), ATTEMPT, 12))
+    assert "reason 99" in wrong(ProposeFrame(WideProposal(ATTEMPT, (NEAR, FAR), (), 99)))
+    assert "reason 99" in wrong(ReachRecord(5, NEAR._replace(reason=99), (), ATTEMPT, 12))  # type: ignore[arg-type]
     far = SiteEdge(0, 2, 20, 30, (5, 6))
     assert "not listed" in wrong(ProposeFrame(WideProposal(ATTEMPT, (NEAR, FAR), (far,))))
 
