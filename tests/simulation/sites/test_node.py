@@ -59,6 +59,20 @@ def test_a_site_that_is_cut_off_and_comes_back() -> None:
     assert views[-1] == ((0, 1, 2, 3), ChangeReason.SITE_HEARD)
 
 
+def test_who_leaves_in_order_is_told_so_and_the_last_of_a_site_is_not_waited_for() -> None:
+    first, last = (Fault(at * MILLISECOND, FaultKind.LEAVE, node=node) for at, node in ((300, 3), (600, 1)))
+    options = apart(2, 2, faults=(first, last), fault_time_ns=900 * MILLISECOND)
+    result = simulate(options, 1, keep_events=True)
+    assert result.is_valid, result.verdict.sentence
+    assert ((0, 1, 2), ChangeReason.LEFT) in views_of(result)
+    lost = [event.at for event in result.events if isinstance(event, Installed) and _members(event) == (0, 2)]
+    assert lost and min(lost) - 600 * MILLISECOND < options.sites.links.silence_ns
+
+
+def _members(event: Installed) -> tuple[int, ...]:
+    return tuple(member >> 48 for member in event.configuration.members)
+
+
 def test_a_site_that_splits_is_two_fragments_of_one_view() -> None:
     split = Fault(300 * MILLISECOND, FaultKind.PARTITION, groups=((0,), (2,)), segment=0)
     result = simulate(apart(2, 2, faults=(split,), fault_time_ns=900 * MILLISECOND), 1, keep_events=True)

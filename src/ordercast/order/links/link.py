@@ -67,6 +67,7 @@ class LinkFailure(Enum):
     STALLED = "nothing moved while there was something to send"
     CONTRADICTION = "the other side contradicted itself"
     REPLACED = "the other side began anew"
+    LEFT = "the other side left in order"
 
 
 class Tags(NamedTuple):

@@ -1,6 +1,6 @@
 """Greetings between representatives, as bytes. Behind the clear head:
 
-22  kind 1   HELLO: I represent a fragment; REFER: I do not, that process does
+22  kind 1   HELLO: I represent a fragment; REFER: I do not, that process does; naming itself: I leave
 23  site 2
 25  mine 8   HELLO: the tag that I write into packets of our link; REFER: the representative
 33  yours 8  HELLO: the tag that I heard from you; 0: none

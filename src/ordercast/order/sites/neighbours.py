@@ -130,6 +130,12 @@ class Neighbours:
         self.representative = representative
         return effects
 
+    def farewell(self) -> list[Effect]:
+        """Return the last words of one who leaves and was alone on its ring, to those whom it has links to: they need
+        not wait until they notice its silence."""
+        greeting = Greeting(HelloKind.REFER, self._site, self._me, 0)
+        return [effect for peer in self._known if self.is_open for effect in self._greet(peer, greeting)]
+
     def _refer(self, peer: ProcessId) -> list[Effect]:
         if self.representative is None:
             return []
@@ -217,10 +223,9 @@ class Neighbours:
         return self._hello(peer, known) if self._raise(peer, known) else []
 
     def _referred(self, peer: ProcessId, greeting: Greeting) -> list[Effect]:
-        known = self._known.get(peer)
+        known, target = self._known.get(peer), ProcessId(greeting.mine)
         if known is not None and known.link is not None:
-            self._end(peer, known, LinkFailure.REPLACED)
-        target = ProcessId(greeting.mine)
+            self._end(peer, known, LinkFailure.LEFT if target == peer else LinkFailure.REPLACED)
         if not self.is_open or node_of(target) not in self._far or target == peer:
             return []
         return self._hello(target, self._known.get(target) or self._begin(target))

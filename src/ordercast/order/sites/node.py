@@ -280,6 +280,9 @@ class SitesNode:
                     onward += self._installed(effect, now)
                 case LeaveDone():
                     self._is_gone = True
+                    ring = self.tape.ring
+                    if ring is not None and len(ring.members) == 1:  # otherwise another one of it will speak
+                        onward += self.speaker.neighbours.farewell()
                     onward.append(effect)
                 case Room():
                     pass
