@@ -33,6 +33,7 @@ SIZES = (100, 1350, 8192, 65536)
 LATENCY_SIZES = (100, 1350)
 LATENCY_RATE = 100.0  # messages a second of all senders together
 BURST = 64
+KEY_SIZE = 256  # bytes of a key of Corosync
 FORM_TRIES = 3
 FORM_SECONDS = 0.2
 
@@ -54,12 +55,17 @@ class Config:
     transport: str
     is_tuned: bool  # window 150, 50 messages for each visit; the defaults are 50 and 17
     is_real_time: bool  # daemons run before everything else; this is the default
+    is_sealed: bool = False  # aes256 and sha256
 
 
 CONFIGS = (
     Config("knet-tuned", "knet", is_tuned=True, is_real_time=False),
     Config("udp-tuned", "udp", is_tuned=True, is_real_time=True),
     Config("knet-default", "knet", is_tuned=False, is_real_time=True),
+)
+SEALED = (
+    Config("knet-sealed", "knet", is_tuned=True, is_real_time=False, is_sealed=True),
+    Config("knet-sealed-default", "knet", is_tuned=False, is_real_time=True, is_sealed=True),
 )
 
 
@@ -112,7 +118,7 @@ def compile_client(folder: Path) -> Path:
     return program
 
 
-def config_text(config: Config, hosts: Sequence[Host], log: Path) -> str:
+def config_text(config: Config, hosts: Sequence[Host], log: Path, key: Path) -> str:
     tuned = "window_size: 150\n max_messages: 50\n" if config.is_tuned else ""
     interface = (
         "interface {\n linknumber: 0\n bindnetaddr: 10.77.0.0\n mcastaddr: 239.77.1.1\n mcastport: 5405\n ttl: 1\n}\n"
@@ -122,9 +128,13 @@ def config_text(config: Config, hosts: Sequence[Host], log: Path) -> str:
     nodes = "".join(
         f"node {{\n nodeid: {host.number}\n name: n{host.number}\n ring0_addr: {host.address()}\n}}\n" for host in hosts
     )
+    crypto = (
+        f" crypto_cipher: aes256\n crypto_hash: sha256\n keyfile: {key}\n"
+        if config.is_sealed
+        else " crypto_cipher: none\n crypto_hash: none\n"
+    )
     return (
-        f"totem {{\n version: 2\n cluster_name: bench\n transport: {config.transport}\n"
-        f" crypto_cipher: none\n crypto_hash: none\n {tuned}{interface}}}\n"
+        f"totem {{\n version: 2\n cluster_name: bench\n transport: {config.transport}\n{crypto} {tuned}{interface}}}\n"
         f"nodelist {{\n{nodes}}}\n"
         "quorum {\n provider: corosync_votequorum\n}\n"
         f"system {{\n sched_rr: {'yes' if config.is_real_time else 'no'}\n}}\n"
@@ -144,10 +154,12 @@ class Cluster:
     numbers: Iterator[int] = field(default_factory=count)
 
     def start(self) -> None:
+        key = self.folder / "authkey"
+        key.write_bytes(os.urandom(KEY_SIZE))
         for host in self.hosts:
             folder = self.folder / f"n{host.number}"
             folder.mkdir(exist_ok=True)
-            text = config_text(self.config, self.hosts, self.folder / f"n{host.number}.log")
+            text = config_text(self.config, self.hosts, self.folder / f"n{host.number}.log", key)
             (folder / "corosync.conf").write_text(text, encoding="utf-8")
             with (self.folder / f"n{host.number}.err").open("wb") as errors:
                 argv = ["unshare", "-m", "bash", "-c", _SCRIPT, str(folder)]
@@ -352,7 +364,7 @@ def main() -> None:
     results = []
     if not arguments.json:
         print(f"Corosync, {arguments.nodes} nodes; cores used by all daemons and all clients\n{HEAD}")
-    for result in measure(arguments.nodes, arguments.seconds, [c for c in CONFIGS if c.name in wanted]):
+    for result in measure(arguments.nodes, arguments.seconds, [c for c in (*CONFIGS, *SEALED) if c.name in wanted]):
         results.append(result)
         if not arguments.json:
             print(line(result), flush=True)

@@ -405,6 +405,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two sizes, a minute in all")
     parser.add_argument("--latency", action="store_true", help="the rows at a low rate and Corosync's, nothing else")
     parser.add_argument("--many", action="store_true", help=f"4, 16 and {CROWD} nodes, nothing else")
+    parser.add_argument("--sealed", action="store_true", help="sealed rows beside a sealed Corosync, nothing else")
     parser.add_argument("--seconds", type=float, default=4.0, help="of each row")
     parser.add_argument("--json", type=Path, help="write the results here too")
     parser.add_argument("--plot", type=Path, help="draw the comparison here (needs matplotlib)")
@@ -424,6 +425,9 @@ def main() -> None:
         document["outcomes"] = [asdict(outcome) for outcome in outcomes]
         if arguments.json:
             arguments.json.write_text(json.dumps(document, indent=1))
+        return
+    if arguments.sealed:
+        _sealed(arguments)
         return
     with Hosts(8) as hosts:
         if arguments.false_alarms:
@@ -512,6 +516,23 @@ def _corosync(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     for result in results:
         print(corosync_peer.line(result), flush=True)
     return [asdict(result) for result in results]
+
+
+def _sealed(arguments: argparse.Namespace) -> None:
+    """All send, and one sends, sealed; and the best that Corosync does with aes256 and sha256."""
+    with Hosts(4) as hosts:
+        ours = _rows(hosts, [Case(size, senders, sealed=True) for size in (100, 1350) for senders in (0, 1)], arguments)
+    if problem := corosync_peer.why_not():
+        print(f"Corosync was not measured: {problem}")
+        return
+    loads = [corosync_peer.Load(size, senders) for size in (100, 1350) for senders in (1, 4)]
+    theirs = list(corosync_peer.measure(4, arguments.seconds, corosync_peer.SEALED, loads))
+    for result in theirs:
+        print(corosync_peer.line(result), flush=True)
+    for size in (100, 1350):
+        mine = max(outcome.per_s for outcome in ours if outcome.case.size == size)
+        best = max(result.delivered_per_s for result in theirs if result.load.size == size)
+        print(f"{size} B, sealed: {mine / best:.1f} times the best Corosync" if best else f"{size} B: no Corosync")
 
 
 def _compare(document: dict[str, Any], outcomes: list[Outcome]) -> None:
