@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ordercast.model.inputs import Lane
-from ordercast.sealing import opener
+from ordercast.sealing import layer, opener
 from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.layer import Sealing
 from ordercast.sealing.lives import HeardLife, Lives
@@ -74,6 +74,15 @@ def _named_by_number(patch: pytest.MonkeyPatch) -> None:
         return true(self, life, presence._replace(heard=(mine,) if is_named else ()), counter, mine, now)
 
     patch.setattr(Lives, "hear", hear)
+
+
+def test_a_packet_of_one_link_is_not_opened_at_the_end_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seed 31 of trees: packets of links are sent to somebody else, who has a link to the same sender."""
+    result = _run(31, "tree")
+    assert result.is_valid, result.verdict.sentence
+    for module in (layer, opener):
+        monkeypatch.setattr(module, "names_target", lambda lane, attachment, broadcasts: lane is Lane.TOKEN)
+    assert not _run(31, "tree").is_valid
 
 
 def test_a_sealed_run_depends_on_its_seed_alone() -> None:

@@ -43,7 +43,7 @@ from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.lives import HeardLife, Lives
 from ordercast.sealing.opener import Clusters, Opener, SealRefusal
 from ordercast.sealing.own import OwnLife
-from ordercast.sealing.packet import NAMED_MAX, Presence, encode_presence
+from ordercast.sealing.packet import NAMED_MAX, Presence, encode_presence, names_target
 from ordercast.sealing.rotation import awaited
 from ordercast.sealing.words import change_text, deaf_text, refusal_text
 from ordercast.wire.head import CLEAR
@@ -86,7 +86,9 @@ class Sealing(PassingLayer):
         self.keys = keys
         self.own = OwnLife(cipher, draw_salt(), self._config.generation_bits)
         self.lives = Lives(cipher, self._config.forget_ns)
-        self.opener = Opener(cipher, keys, clusters, self.lives, self._config.generation_bits, self._hear)
+        self.opener = Opener(
+            cipher, keys, clusters, self.lives, self._config.generation_bits, self._hear, self._broadcasts
+        )
         self.stats = SealingStats()
         self.me: ProcessId = NOBODY
         self._members: Sequence[ProcessId] = ()
@@ -183,7 +185,7 @@ class Sealing(PassingLayer):
                     outward.append(SendTo(effect.process, packet, effect.attachment, effect.networks, vital))
                 case Unicast():
                     self._greet(effect, now, outward)
-                    bursts = self._sealed(effect, Lane.LINK) if is_sealing else effect.bursts
+                    bursts = self._sealed(effect, Lane.LINK, self._target(effect)) if is_sealing else effect.bursts
                     outward.append(effect.piece(bursts, effect.networks))
                 case Install() if effect.configuration.kind is ConfigurationKind.REGULAR:
                     self._members = effect.configuration.members
@@ -195,8 +197,14 @@ class Sealing(PassingLayer):
                     outward.append(effect)
         return outward
 
-    def _sealed(self, effect: Broadcast | Unicast, lane: Lane) -> list[tuple[bytes, int]]:
-        return [self._seal(effect, burst, lane) for burst in effect.bursts]
+    def _target(self, effect: Unicast) -> ProcessId:
+        """Return whom the tags of these packets name."""
+        if isinstance(effect.target, Endpoint) or not names_target(Lane.LINK, effect.attachment, self._broadcasts):
+            return NOBODY
+        return effect.target
+
+    def _sealed(self, effect: Broadcast | Unicast, lane: Lane, target: ProcessId = NOBODY) -> list[tuple[bytes, int]]:
+        return [self._seal(effect, burst, lane, target) for burst in effect.bursts]
 
     def _seal(
         self, effect: Broadcast | SendTo | Unicast, burst: tuple[bytes, int], lane: Lane, target: ProcessId = NOBODY

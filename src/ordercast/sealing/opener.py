@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from itertools import repeat
@@ -18,7 +18,7 @@ from typing import Final
 
 from ordercast.model.effects import Burst
 from ordercast.model.errors import WireError
-from ordercast.model.ids import NOBODY, Attachment, Instant, ProcessId
+from ordercast.model.ids import MAIN, NOBODY, Attachment, Instant, ProcessId
 from ordercast.model.inputs import Lane, Packet
 from ordercast.sealing.cipher import SALT_SIZE, Cipher
 from ordercast.sealing.keys import KeyRing
@@ -37,6 +37,7 @@ from ordercast.sealing.packet import (
     Presence,
     authenticated,
     decode_presence,
+    names_target,
 )
 from ordercast.wire.head import CLEAR, HEAD, HEAD_SIZE, OPENING
 
@@ -66,9 +67,17 @@ Told = Callable[[HeardLife, Presence, int, Packet], None]  # somebody said who i
 
 class Opener:
     def __init__(
-        self, cipher: Cipher, keys: KeyRing, clusters: Clusters, lives: Lives, generation_bits: int, told: Told
+        self,
+        cipher: Cipher,
+        keys: KeyRing,
+        clusters: Clusters,
+        lives: Lives,
+        generation_bits: int,
+        told: Told,
+        broadcasts: Collection[Attachment] = (MAIN,),  # attachments on which all hear all
     ) -> None:
         self._forged = cipher.forged
+        self._broadcasts = broadcasts
         self.keys = keys
         self._clusters = clusters
         self._lives = lives
@@ -203,7 +212,7 @@ class Opener:
         self._told(life, presence, counter, packet)
 
     def _authenticated(self, packet: Packet, data: bytes) -> bytes:
-        target = self.me if packet.lane is Lane.TOKEN else NOBODY
+        target = self.me if names_target(packet.lane, packet.attachment, self._broadcasts) else NOBODY
         return authenticated(data[: KEY_AT + 1], data[NETWORKS_AT], packet.lane, target)
 
     # Many

@@ -10,17 +10,19 @@
         tag 16
 
 Length, life and counter are the nonce, as they stand. Authenticated, beside what is sealed: the first four bytes, the
-networks, the lane, and on the token lane the process that it is for; salt and cluster are in the key.
+networks, the lane, and of tokens and links between those who hear all the process that it is for; salt and cluster are
+in the key.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ordercast.model.errors import WireError
-from ordercast.model.ids import NOBODY, ProcessId
+from ordercast.model.ids import NOBODY, Attachment, ProcessId
 from ordercast.model.inputs import Lane
 from ordercast.sealing.cipher import SALT_SIZE, TAG_SIZE
 from ordercast.wire.head import HEAD_SIZE, MAGIC, SEAL_ROOM, VERSION
@@ -45,6 +47,12 @@ assert NONCE_LAYOUT.size == 12
 
 _AUTHENTICATED = struct.Struct(">4sBBQ")
 _PRESENCE = struct.Struct(">QBBH")  # process, key used, keys accepted, lives heard
+
+
+def names_target(lane: Lane, attachment: Attachment, broadcasts: Collection[Attachment]) -> bool:
+    """Tell whether a packet is for one process, whom its tag names: a token, and what goes on a link between those who
+    hear all. (Elsewhere links are greeted before it is known who is there, and have tags of their own.)"""
+    return lane is Lane.TOKEN or (lane is Lane.LINK and attachment in broadcasts)
 
 
 @lru_cache(maxsize=1024)

@@ -79,6 +79,7 @@ class Keeper:
         engine = Witnessed(assembly.driven, self.witness, process, lambda: world.now)
         count = world.options.networks.count
         broadcasts = {Attachment(number): count for number in range(len(assembly.clusters))}
+        self.witness.broadcasts |= broadcasts.keys()
         cipher = PlainCipher(self.witness.used)
         sealing = SeenSealing(
             engine,

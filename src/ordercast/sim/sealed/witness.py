@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ordercast.checker.verdict import Verdict
-from ordercast.model.effects import Broadcast, Effect, SendTo, Unicast
+from ordercast.model.effects import Broadcast, Effect, Endpoint, SendTo, Unicast
 from ordercast.model.ids import NOBODY, Attachment, Instant, ProcessId
 from ordercast.model.inputs import Lane, Packet
 from ordercast.model.promises import SealPromise
@@ -33,6 +33,7 @@ class SealWitness:
     )  # when, to whom (nobody is all), and on which networks
     _born: dict[ProcessId, int] = field(default_factory=dict)
     _counted: Counter[tuple[ProcessId, Attachment, int, Sent]] = field(default_factory=Counter)
+    broadcasts: frozenset[Attachment] = frozenset()  # attachments on which all hear all
     is_clear: bool = False  # packets in the clear may count, and nobody answers for those
 
     def used(self, secret: bytes, nonce: bytes, sealed: bytes) -> None:
@@ -67,9 +68,17 @@ class SealWitness:
                     )
                 case Unicast():
                     for packet in effect.packets:
-                        self._sent.setdefault((packet, Lane.LINK), []).append((now, NOBODY, effect.networks))
+                        self._sent.setdefault((packet, Lane.LINK), []).append(
+                            (now, self._target(effect), effect.networks)
+                        )
                 case _:
                     pass
+
+    def _target(self, effect: Unicast) -> ProcessId:
+        """Links that are greeted by address have tags of their own, and name nobody in the seal."""
+        if isinstance(effect.target, Endpoint) or effect.attachment not in self.broadcasts:
+            return NOBODY
+        return effect.target
 
     def receives(self, process: ProcessId, packets: Sequence[Packet]) -> None:
         for packet in packets:
