@@ -24,12 +24,12 @@ from random import Random
 
 from ordercast.checker import Outcome, combined
 from ordercast.checker.replicated import check_replicas
-from ordercast.cli.terminal import output
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.evidence_folder import history_in
 from ordercast.trace.replica_records import Returned
 from ordercast.trace.replica_rows import REPLICAS
 from rig.power_worker import PowerTask
+from rig.programs import say
 
 HOSTS = 3
 PATIENCE_S = 90.0
@@ -126,10 +126,6 @@ def come_back(order: tuple[PowerHost, ...], rng: Random, *, is_alone: bool) -> N
     last.start()
     for host in order if not is_alone else (last,):
         host.hear("current")
-
-
-def say(text: str) -> None:
-    output().print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 def main() -> int:

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ordercast.cli.terminal import output
+
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 5.0  # for a program to end when asked
 
@@ -39,6 +41,11 @@ def heard(program: Program) -> dict[str, Any]:
         raise SystemExit(f"{program.args!r} has ended before its time: {program.wait()}")
     document: dict[str, Any] = json.loads(line)
     return document
+
+
+def say(text: str) -> None:
+    """Tell a person one thing, in one line however long."""
+    output().print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 def cpu_seconds(pid: int) -> float:

@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ordercast.cli.status import Unanswered, fetch
-from ordercast.cli.terminal import output
-from rig.programs import ROOT, Program, heard, kill, tell, worker
+from rig.programs import ROOT, Program, heard, kill, say, tell, worker
 
 NAMES = ("alpha", "beta", "gamma")
 PATIENCE_S = 60.0
@@ -195,10 +194,6 @@ def in_one_order(stretches: list[list[tuple[str, str]]]) -> dict[str, str] | Non
 
 def since(begun: float) -> str:
     return f"{time.monotonic() - begun:.1f} s"
-
-
-def say(text: str) -> None:
-    output().print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 def main() -> int:

@@ -10,9 +10,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from typing import TYPE_CHECKING
 
 import ordercast
 from ordercast.replicated import Counter, Majority, Replica
+
+if TYPE_CHECKING:
+    from ordercast.replicated import CounterFront  # an older version has it elsewhere
 
 SENDERS = 8  # that wait for their messages at the same time
 QUIET_S = 3.0  # after the last message, until all that was sent has come
@@ -71,9 +75,9 @@ class Users:
             elif isinstance(event, ordercast.Reconnected | ordercast.Dropped):
                 self.read.append(None)
 
-    async def _add(self, counter: object) -> None:
+    async def _add(self, counter: CounterFront) -> None:
         while not self._stop.is_set():
-            await counter.add(1)  # type: ignore[attr-defined]
+            await counter.add(1)
             self.added += 1
 
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from ordercast.model.effects import Burst
 from ordercast.model.errors import WireError
-from ordercast.model.ids import MAIN, NOBODY, Attachment, Instant, ProcessId
+from ordercast.model.ids import NOBODY, Attachment, Instant, ProcessId
 from ordercast.model.inputs import Lane, Packet
 from ordercast.sealing.cipher import SALT_SIZE, Cipher
 from ordercast.sealing.keys import KeyRing
@@ -74,7 +74,7 @@ class Opener:
         lives: Lives,
         generation_bits: int,
         told: Told,
-        broadcasts: Collection[Attachment] = (MAIN,),  # attachments on which all hear all
+        broadcasts: Collection[Attachment],  # attachments on which all hear all
     ) -> None:
         self._forged = cipher.forged
         self._broadcasts = broadcasts

@@ -39,7 +39,7 @@ class Ends:
         self.sealer = OwnLife(self.cipher, b"\x00\x00\x00\x01" + bytes(12), self.bits)
         self.lives = Lives(self.cipher, 1000)
         self.opener = Opener(
-            self.cipher, self.keys, lambda attachment, lane: CLUSTER, self.lives, self.bits, self._hear
+            self.cipher, self.keys, lambda attachment, lane: CLUSTER, self.lives, self.bits, self._hear, (MAIN,)
         )
         self.opener.me, self.opener.mine = RECEIVER, MINE[:4]
 
