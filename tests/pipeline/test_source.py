@@ -15,6 +15,7 @@ from ordercast.archive.places import NO_VIEW
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch
 from ordercast.model.headers import header_block
+from ordercast.model.ids import SECOND
 from tests.unit.archive.stories import batch, view
 from tests.unit.archive.test_files import ROOT, write
 
@@ -199,6 +200,35 @@ def test_a_stream_from_the_latest_place_begins_there_whatever_comes_meanwhile(gr
     assert sum(one.stretch.last - one.stretch.first + 1 for one in second.partitions(noted, end)) == COUNT + 1
 
 
+def test_a_batch_waits_for_its_least_rows_and_no_longer_than_it_may(grown: Grown) -> None:
+    """Without Java, with a clock of the test's."""
+    from pyspark.sql.streaming.datasource import ReadAllAvailable
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveStreamReader
+
+    now = 0
+    options = {"path": str(grown.folder), "startingPlace": "earliest", "minOffsetsPerTrigger": "600"}
+    options["maxTriggerDelay"] = "1m"
+    columns, limit = StructType([StructField("data", BinaryType())]), ReadAllAvailable()
+    reader = ArchiveStreamReader(options, columns, lambda: now)
+    first = reader.latestOffset(reader.initialOffset(), limit)
+    assert first != reader.initialOffset()
+    grown.grow(400)
+    now = 59 * SECOND
+    assert reader.latestOffset(first, limit) == first
+    now = 60 * SECOND
+    second = reader.latestOffset(first, limit)
+    assert second != first
+    grown.grow(600)
+    assert reader.latestOffset(second, limit) != second
+    third = reader.latestOffset(second, limit)
+    grown.grow(2)
+    assert reader.latestOffset(third, limit) == third
+    reader.prepareForTriggerAvailableNow()
+    assert reader.latestOffset(third, limit) != third
+
+
 def test_wrong_options_are_one_sentence(grown: Grown, tmp_path: Path) -> None:
     from pyspark.sql.types import StringType, StructField, StructType
 
@@ -210,6 +240,8 @@ def test_wrong_options_are_one_sentence(grown: Grown, tmp_path: Path) -> None:
         ({"path": str(tmp_path / "nowhere")}, "there is no archive in"),
         ({"path": folder, "subscribe": "other"}, "the group other has no archive in .*: there are orders"),
         ({"path": folder, "maxRowsPerTrigger": "many"}, "is no number"),
+        ({"path": folder, "minRowsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}, "more than maxRowsPerTrigger=8"),
+        ({"path": folder, "maxTriggerDelay": "soon"}, "is not a duration"),
         ({"path": folder, "failOnDataLoss": "perhaps"}, "neither true nor false"),
         ({"path": folder, "startingOfsets": "earliest"}, "ordercast has no option 'startingOfsets' for reading: there"),
         ({"path": folder, "startingOffsets": "1", "startingPlace": "1"}, "startingPlace is given twice"),

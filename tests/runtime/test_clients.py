@@ -13,6 +13,7 @@ import pytest
 
 import ordercast
 from ordercast import ConnectionLost, Message, Reason, Reconnected, Transition, UsageError, View
+from ordercast.cli.main import run
 from tests.live.stage import joined, live, messages_of, messages_until, until, view_because, view_with
 from tests.runtime.cluster import Cluster
 
@@ -113,7 +114,11 @@ async def test_a_daemon_that_is_killed_under_its_clients(cluster: Cluster) -> No
 
 
 @live
-async def test_a_daemon_that_ends_in_order_says_so_and_its_clients_are_gone_from_their_groups(cluster: Cluster) -> None:
+async def test_a_daemon_that_ends_in_order_says_so_and_its_clients_are_gone_from_their_groups(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await asyncio.to_thread(run, ["send", "orders", "one", "--confirm", "--at", cluster.unix("beta")]) == 0
+    assert capsys.readouterr().out.endswith(" (n1 is alpha)\n")  # of the place that the cluster's file calls so
     async with ordercast.connect(cluster.unix("alpha")) as witness, ordercast.connect(cluster.unix("beta")) as client:
         await joined((witness, client), "orders")
         assert await asyncio.to_thread(cluster.stop, "beta", signal.SIGTERM) == 0

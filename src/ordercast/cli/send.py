@@ -19,7 +19,7 @@ from ordercast.cli.payload_text import place_document
 from ordercast.cli.terminal import Meter, note, output, write_json
 from ordercast.groups.names import AT, checked_destinations
 from ordercast.model.errors import ConnectionLost, UsageError
-from ordercast.model.ids import Position
+from ordercast.model.ids import Position, node_of
 from ordercast.model.service import Service
 
 PORTION_SIZE = 1 << 18  # bytes that are sent between two looks at the progress
@@ -51,10 +51,11 @@ def send(
     with connect(checked_at(at, wait), name=name, wait=wait) as me:
         work.send(me, portions, total)
         empty = _empty(me, destinations)
+        node = "" if work.last is None or as_json else _node(me, work.last)
     if as_json:
         write_json(work.document(empty))
     else:
-        _say(work)
+        _say(work, node)
     if empty:
         note(f"nobody is in {listed(empty)} now: a message reaches those who are there when it comes", always=True)
     return 0
@@ -98,11 +99,22 @@ class Sending:
         }
 
 
-def _say(work: Sending) -> None:
+def _node(me: BlockingClient, place: Position) -> str:
+    """Return the name of the node in a place where the cluster's file calls it otherwise, for people to know it by."""
+    try:
+        nodes = me.manage({"do": "list"})["nodes"]
+    except UsageError:
+        return ""  # the daemon tells nobody of its nodes, or is too old for it
+    node = node_of(place.origin.representative)
+    return next((str(one["name"]) for one in nodes if one["id"] == node and one["name"] != f"n{node}"), "")
+
+
+def _say(work: Sending, node: str) -> None:
     line = f"{counted(work.sent, 'message')} sent to {listed(work.destinations)}"
     if work.last is not None:
         whose = "its" if work.sent == 1 else "of the last one the"
-        line += f"; {whose} place in the order is {short_position(work.last)}"
+        place = short_position(work.last)
+        line += f"; {whose} place in the order is {place}" + (f" (n{place.node} is {node})" if node else "")
     if work.seconds > 1 and work.sent > 1:
         line += f" ({work.sent / work.seconds:,.0f} a second)"
     output().print(Text(line), soft_wrap=True)

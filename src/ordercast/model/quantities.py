@@ -13,7 +13,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Zµ%]*)", flags=re.ASCII)
-_TIME_UNITS = {"ns": 1, "us": MICROSECOND, "µs": MICROSECOND, "ms": MILLISECOND, "s": SECOND}
+_TIME_UNITS = {"ns": 1, "us": MICROSECOND, "µs": MICROSECOND, "ms": MILLISECOND, "s": SECOND, "min": 60 * SECOND}
 _SIZE_UNITS = {"": 1, "b": 1} | {
     unit + end: 1 << shift for unit, shift in (("k", 10), ("m", 20), ("g", 30)) for end in ("", "b", "ib")
 }

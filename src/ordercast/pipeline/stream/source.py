@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,21 +24,24 @@ from ordercast.archive.places import Place, place_from
 from ordercast.archive.reader import EARLIEST, LATEST, Archive
 from ordercast.archive.reading import GroupReader, Lost
 from ordercast.model.errors import UsageError
+from ordercast.model.quantities import duration_from
 from ordercast.pipeline.stream.format import COLUMNS
 from ordercast.pipeline.stream.options import named
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+TRIGGER_DELAY = "15min"  # as Kafka's source has it
 NOTHING = ""  # an offset before everything, in an archive that is empty
 OPTIONS = (
-    "path", "subscribe", "subscribePattern", "startingPlace", "endingPlace", "maxRowsPerTrigger", "minPartitions",
-    "maxRecordsPerPartition", "failOnDataLoss", "includeViews",
+    "path", "subscribe", "subscribePattern", "startingPlace", "endingPlace", "maxRowsPerTrigger", "minRowsPerTrigger",
+    "maxTriggerDelay", "minPartitions", "maxRecordsPerPartition", "failOnDataLoss", "includeViews",
 )  # fmt: skip
 ALIASES = {
     "startingOffsets": "startingPlace",
     "endingOffsets": "endingPlace",
     "maxOffsetsPerTrigger": "maxRowsPerTrigger",
+    "minOffsetsPerTrigger": "minRowsPerTrigger",
 }  # Kafka's
 Offsets = dict[str, str]  # by group, sorted: Spark compares offsets as text
 
@@ -86,6 +90,8 @@ class Plan:
     starts: Mapping[str, str]
     ends: Mapping[str, str]
     rows_max: int | None
+    rows_min: int
+    delay_ns: int  # for which a batch waits for `rows_min` entries
     partitions_min: int
     records_max: int
     fails_on_loss: bool
@@ -120,6 +126,10 @@ class Plan:
                 raise
         return [one for one in (_behind(one, first) for one in reader.stretches(last)) if one is not None]
 
+    def waiting(self, start: Mapping[str, str], end: Mapping[str, str]) -> int:
+        """Return how many entries lie between two offsets."""
+        return sum(one.last - one.first + 1 for group in self.groups for one in self.stretches(group, start, end))
+
     def read(self, partition: InputPartition) -> Iterator[Any]:
         from ordercast.pipeline.stream.rows import batches_of
 
@@ -145,13 +155,18 @@ def plan_from(options: Mapping[str, str], columns: Iterable[str] = COLUMNS) -> P
         raise UsageError(f"no group of the archive matches {subscribed.pattern.pattern!r}: there are {there}")
     if not groups:
         raise UsageError(f"the archive in {archive.folder} has no groups yet")
+    rows_max, rows_min = _count(given, "maxRowsPerTrigger"), _count(given, "minRowsPerTrigger") or 1
+    if rows_max is not None and rows_min > rows_max:
+        raise UsageError(f"minRowsPerTrigger={rows_min} is more than maxRowsPerTrigger={rows_max}: no batch would do")
     return Plan(
         archive,
         subscribed,
         groups,
         _each(given.get("startingPlace", ""), groups),
         _each(given.get("endingPlace", ""), groups),
-        _count(given, "maxRowsPerTrigger"),
+        rows_max,
+        rows_min,
+        _delay(given),
         _count(given, "minPartitions") or 1,
         _count(given, "maxRecordsPerPartition") or 250_000,
         _yes(given, "failOnDataLoss", True),
@@ -187,6 +202,12 @@ def _count(given: Mapping[str, str], name: str) -> int | None:
     return int(text) if text is not None else None
 
 
+def _delay(given: Mapping[str, str]) -> int:
+    """Return `maxTriggerDelay` in nanoseconds. Kafka's source writes minutes as `15m`."""
+    text = given.get("maxTriggerDelay", TRIGGER_DELAY)
+    return duration_from(f"{text}in" if text.endswith("m") else text)
+
+
 def _yes(given: Mapping[str, str], name: str, default: bool) -> bool:
     text = given.get(name, str(default)).lower()
     if text not in ("true", "false"):
@@ -217,8 +238,12 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     down only where batches end. So the first batch of a stream from the latest place is empty: it writes that down.
     """
 
-    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+    def __init__(
+        self, options: Mapping[str, str], schema: StructType, clock: Callable[[], int] = time.monotonic_ns
+    ) -> None:
         self._plan = plan_from(options, columns_of(schema))
+        self._clock = clock
+        self._batch_at: int | None = None  # when the last batch was found; nothing is waited for before the first
         self._cap: Offsets | None = None
         self._initial: Offsets | None = None
         self._is_noted = all(self._plan.starts.get(group, LATEST) != LATEST for group in self._plan.groups)
@@ -248,10 +273,21 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._cap is None:
             self._plan.look()
         tips = self._cap or self._tips()
+        if self._is_early(start, tips):
+            return start
+        if tips != start:
+            self._batch_at = self._clock()
         if not isinstance(limit, ReadMaxRows):
             return tips
         each = max(1, limit.max_rows // len(tips))
         return {group: self._at_most(group, start, tips, each) for group in tips}
+
+    def _is_early(self, start: Offsets, tips: Offsets) -> bool:
+        """Whether a batch has too few entries yet, and may wait for more: one that takes what is there does not."""
+        plan = self._plan
+        if self._batch_at is None or self._cap is not None or self._clock() - self._batch_at >= plan.delay_ns:
+            return False
+        return plan.rows_min > 1 and plan.waiting(start, tips) < plan.rows_min
 
     def reportLatestOffset(self) -> Offsets:
         return self._tips()
