@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv; nothing but Python 3.11 or newer is required.
-PYTHON ?= python3
+PYTHON ?= $(shell sh packaging/find-python.sh)
 BIN := .venv/bin
 READY := .venv/.ready
 
@@ -121,11 +121,13 @@ man: $(READY)  ## manual pages of all commands, in build/man/man1: MANPATH=build
 
 setup: $(READY)
 
+$(READY): PYTHON := $(PYTHON)
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Ordercast needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1): try make PYTHON=python3.12" >&2; exit 2; }
 	@$(PYTHON) -m venv .venv || { \
 		echo "$(PYTHON) cannot make a virtual environment: install its venv module (Debian: python3-venv)" >&2; exit 2; }
+	@echo "the environment .venv has $(PYTHON), $$($(PYTHON) --version): make clean setup PYTHON=... takes another"
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,all]'
 	@touch $@
 
