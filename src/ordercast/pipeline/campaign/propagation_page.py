@@ -218,10 +218,7 @@ def propagation_page(tallies: Tallies, command: str) -> Page:
     said = PageTable(CLAIM_COLUMNS, claim_rows(tallies), wide=("the thesis", "found"), left=("holds",))
     sections = [
         Section("What the thesis says, and what holds", [said]),
-        *(
-            Section(title, [Figure(drawn[name], drawn[name].title) for name in names])
-            for title, names in SECTIONS.items()
-        ),
+        *(Section(title, [Figure(drawn[name]) for name in names]) for title, names in SECTIONS.items()),
         *_table_sections(tallies),
     ]
     runs = sum(tally.runs for tally in tallies.values())

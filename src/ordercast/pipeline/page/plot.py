@@ -82,10 +82,15 @@ def svg_of(plot: Plot) -> str:
     parts = [legend, _grid(plot, x, y), *(_mark(mark, x, y) for mark in plot.marks)]
     parts += [_drawn(series, x, y) for series in sorted(plot.series, key=lambda one: one.shape is not Shape.BAND)]
     parts += [_mark_name(mark, x, y) for mark in plot.marks]  # last: nothing is drawn over words
-    body = "".join(parts)
+    return sheet(plot.width, height, plot.title, parts)
+
+
+def sheet(width: int, height: float, title: str, parts: Iterable[str]) -> str:
+    """Return a drawing of these parts. It is never shown at less than three quarters of its size, where its words would
+    be too small to read: a narrow page scrolls it."""
     return (
-        f'<svg viewBox="0 0 {plot.width} {height}" role="img" aria-label="{escape(plot.title)}">'
-        f"<title>{escape(plot.title)}</title>{body}</svg>"
+        f'<svg viewBox="0 0 {width} {height}" style="min-width:{width * 3 // 4}px" role="img" '
+        f'aria-label="{escape(title)}"><title>{escape(title)}</title>{"".join(parts)}</svg>'
     )
 
 

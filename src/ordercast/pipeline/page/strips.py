@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from ordercast.pipeline.page.plot import Mark
+from ordercast.pipeline.page.plot import Mark, sheet
 from ordercast.pipeline.page.scales import Axis, Scale, scale_over, tick_text
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 18, 20, 52
@@ -48,10 +48,7 @@ def svg_of_strips(strips: Strips) -> str:
         parts.append(f'<text class="row" x="{_LEFT - 10}" y="{middle + 4:.1f}" text-anchor="end">{escape(name)}</text>')
         parts += [_drawn(stretch, x, middle) for stretch in stretches]
     parts += [_mark(mark, x, bottom) for mark in strips.marks]
-    return (
-        f'<svg viewBox="0 0 {strips.width} {bottom + _BOTTOM}" role="img" aria-label="{escape(strips.title)}">'
-        f"<title>{escape(strips.title)}</title>{''.join(parts)}</svg>"
-    )
+    return sheet(strips.width, bottom + _BOTTOM, strips.title, parts)
 
 
 def _axis(strips: Strips, x: Scale, bottom: float) -> str:

@@ -30,7 +30,7 @@ section{margin:28px 0 0;padding:20px 0 0;border-top:1px solid var(--rule)}
 figure{min-width:0;margin:12px 0 16px;background:var(--sheet);border:1px solid var(--rule);border-radius:8px;
 padding:14px 16px 8px}
 figcaption{color:var(--soft);font-size:13px;margin:2px 0 6px}
-.plot{overflow-x:auto}svg{display:block;width:100%;height:auto;min-width:720px}
+.plot{overflow-x:auto}svg{display:block;width:100%;height:auto}
 .side{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:0 16px;align-items:start}
 .table{overflow-x:auto;margin:12px 0 16px}
 table{border-collapse:collapse;font-size:13.5px;font-variant-numeric:tabular-nums}

@@ -73,3 +73,9 @@ def test_a_page_needs_nothing_from_outside_and_escapes_everything() -> None:
     assert all(link.startswith("#") for link in re.findall(r'href="([^"]*)"', text))
     for name in re.findall(r'href="#([^"]*)"', text):
         assert f'id="{name}"' in text
+
+
+def test_drawings_stay_readable_on_narrow_pages() -> None:
+    strips = Strips("views", Axis("s"), [("n1", [Stretch(0, 1, 0)])])
+    for drawing, least in ((svg_of(_plot(Series("a", [(1, 2)]))), 570), (svg_of_strips(strips), 795)):
+        assert f"min-width:{least}px" in drawing.split(">")[0]
