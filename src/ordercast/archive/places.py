@@ -10,12 +10,11 @@ import hashlib
 import re
 from typing import NamedTuple
 
-from ordercast.groups.names import GROUP_SIZE_MAX, SINK, checked_group
+from ordercast.groups.names import ARCHIVERS, GROUP_SIZE_MAX, SINK, checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import NO_CONFIGURATION, NO_POSITION, ConfigurationId, Position, ProcessId, node_of
 
-CONTROL = "$archive/"  # `$` comes before every other character of a name, so a control group is told of changes first
 NO_VIEW = ViewId(NO_CONFIGURATION, NO_POSITION)
 # What reading a document that somebody else wrote may raise.
 UNREADABLE = (
@@ -129,12 +128,13 @@ def checked_archived(group: str) -> str:
 
 
 def control_group(group: str) -> str:
-    """Where the archivers of a group talk. All of them are in both."""
-    name = CONTROL + group
+    """Return where the archivers of a group talk. All of them are in both. `$` comes before every other character of a
+    name, so this group is told of changes first."""
+    name = ARCHIVERS + group
     if len(name) <= GROUP_SIZE_MAX:
         return name
     digest = hashlib.sha256(group.encode()).hexdigest()[:16]
-    return f"{CONTROL}{group[: GROUP_SIZE_MAX - len(CONTROL) - 17]}~{digest}"
+    return f"{ARCHIVERS}{group[: GROUP_SIZE_MAX - len(ARCHIVERS) - 17]}~{digest}"
 
 
 def sink_group(sink: str) -> str:
