@@ -8,7 +8,7 @@ again and again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import Instant, ProcessId
@@ -96,8 +96,11 @@ class Convener:
         """Give an attempt its time anew: this process itself did nothing for a while."""
         self._proposed_at = now
 
-    def look(self, round_trip: int, edges: Sequence[SiteEdge], now: Instant) -> WideProposal | None:
-        """Return what to propose now; `deadline` tells when to look again. `edges` are those that the view uses."""
+    def look(
+        self, round_trip: int, edges: Sequence[SiteEdge], left: Collection[ProcessId], now: Instant
+    ) -> WideProposal | None:
+        """Return what to propose now; `deadline` tells when to look again. `edges` are those that the view uses, `left`
+        those who have said farewell here."""
         self._held = {one: until for one, until in self._held.items() if until > now}
         self.deadline = min(self._held.values(), default=NEVER)
         self._stuck &= self._held.keys()
@@ -121,7 +124,7 @@ class Convener:
         if not is_still or fragments is None or len(fragments) > FRAGMENTS_MAX:
             self._wait(Instant((now if is_still else self._still_since) + gather))
             return None
-        return self._propose(component, fragments, now)
+        return self._propose(component, fragments, left, now)
 
     def _reroute(self, component: Component, edges: Sequence[SiteEdge], still_at: Instant, now: Instant) -> None:
         """Have other links used: soon, where one of the view has failed or was set up again; later, where others have
@@ -181,9 +184,11 @@ class Convener:
             if representative != self._me:
                 self.hold_down(representative, now)
 
-    def _propose(self, component: Component, fragments: tuple[Fragment, ...], now: Instant) -> WideProposal:
+    def _propose(
+        self, component: Component, fragments: tuple[Fragment, ...], left: Collection[ProcessId], now: Instant
+    ) -> WideProposal:
         attempt = attempt_id(component, self._me, max(self.highest, self._tape.known_seq))
-        reason = ChangeReason.ATTEMPT_LOST if self._failures else reason_of(self._tape.view, fragments)
+        reason = ChangeReason.ATTEMPT_LOST if self._failures else reason_of(self._tape.view, fragments, left)
         if self._stuck & {fragment.representative for fragment in self._tape.view.fragments}:
             reason = ChangeReason.SITE_STUCK
         self._proposed = WideProposal(attempt, fragments, edges_of(component), int(reason))
@@ -200,8 +205,8 @@ def is_better(fresh: Sequence[SiteEdge], used: Sequence[SiteEdge], count: int) -
     return best * BETTER[0] < cost * BETTER[1]
 
 
-def reason_of(view: WideView, fragments: tuple[Fragment, ...]) -> ChangeReason:
-    """Return why a view of these fragments follows this one."""
+def reason_of(view: WideView, fragments: tuple[Fragment, ...], left: Collection[ProcessId]) -> ChangeReason:
+    """Return why a view of these fragments follows this one. `left`: representatives that have said farewell."""
     old, new = set(view.fragments), set(fragments)
     before = {member for fragment in old for member in fragment.members}
     after = {member for fragment in new for member in fragment.members}
@@ -214,5 +219,6 @@ def reason_of(view: WideView, fragments: tuple[Fragment, ...]) -> ChangeReason:
     if rings:
         return ChangeReason.SITE_RING_CHANGED
     if before - after:
-        return ChangeReason.SITE_LOST
+        gone = {fragment.representative for fragment in old if not after.intersection(fragment.members)}
+        return ChangeReason.LEFT if gone and gone.issubset(left) else ChangeReason.SITE_LOST
     return ChangeReason.ATTEMPT_LOST  # somebody else did not take part in the last one

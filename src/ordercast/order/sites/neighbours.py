@@ -68,6 +68,11 @@ class Neighbours:
         self.why: dict[ProcessId, LinkFailure] = {}  # links failed last, by the other process; for people
 
     @property
+    def left(self) -> set[ProcessId]:
+        """Return who has said farewell here last."""
+        return {process for process, why in self.why.items() if why is LinkFailure.LEFT}
+
+    @property
     def is_open(self) -> bool:
         """Whether this process speaks on links."""
         return self.representative == self._me

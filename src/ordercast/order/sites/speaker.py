@@ -321,7 +321,8 @@ class Speaker:
         if not self._has_news and now < self._convener.deadline:
             return
         self._has_news = False
-        proposal = self._convener.look(self._neighbours.round_trip(), self.spreading.edges, now)
+        neighbours = self._neighbours
+        proposal = self._convener.look(neighbours.round_trip(), self.spreading.edges, neighbours.left, now)
         edges, self._convener.routes = self._convener.routes, None
         if edges is not None:
             routes = RoutesFrame(self._tape.view.digest, self.spreading.epoch + 1, edges)
