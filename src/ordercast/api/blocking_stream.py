@@ -34,7 +34,10 @@ class BlockingStream:
             for event in self._events:
                 self._read += 1
                 return event
-            self._begun = self._next_piece(timeout)
+            try:
+                self._begun = self._next_piece(timeout)
+            except TimeoutError:
+                raise TimeoutError(f"nothing came within {timeout:g} s") from None
             if self._begun is None:
                 return None
             self._events, self._read = iter(events_of(self._begun)), 0

@@ -30,10 +30,14 @@ GroupQueue = Queue[Piece, Event]
 async def received(queue: GroupQueue, timeout: float | None) -> Event | None:
     """Return the next event; None at the end of the stream. Raises TimeoutError; what comes later is not lost by it."""
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(timeout) as limit:
             return await queue.next_event()
     except StopAsyncIteration:
         return None
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise TimeoutError(f"nothing came within {timeout:g} s") from None
 
 
 class InboxOwner(Protocol):

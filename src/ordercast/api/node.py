@@ -54,6 +54,8 @@ class Node(Member):
         stream to read then. It may not block: the whole cluster waits meanwhile. `sinks`: show what queries of Spark
         send to a group, parts and markers of their rows; otherwise it is left out."""
         super().__init__()
+        if config is not None and not isinstance(config, NodeConfig):
+            raise UsageError(f"a Node takes a NodeConfig, not {config!r:.80}: load_config(FILE, NAME) reads a file")
         self.host = GroupHost(config, on_configuration, on_alarm)
         size_max = self.host.config.inbox_size_max
         self.inbox = self.host.reading = GroupInbox(size_max, self.host.on_behind)

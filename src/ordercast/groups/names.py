@@ -103,6 +103,8 @@ def checked_destination(name: str) -> str:
 
 def checked_destinations(names: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
     """One or several, each once."""
+    if not isinstance(names, str | tuple | list):
+        raise UsageError(f"a message goes to a group, or to several in a list, not to {names!r:.80}")
     wanted = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
     if not wanted:
         raise UsageError("a message needs a group to go to, or the name of a client")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded, TimedOut
     from ordercast.replicated.structures.barrier import Barrier, BarrierFront
     from ordercast.replicated.structures.base import Age, Applied, Caller, Cut, Front, Lost, Reloaded, Structure
-    from ordercast.replicated.structures.claims import Held
+    from ordercast.replicated.structures.claims import Grant, Held
     from ordercast.replicated.structures.counter import Counter, CounterFront
     from ordercast.replicated.structures.dictionary import (
         Compared,
@@ -70,6 +70,7 @@ _HOMES = {
     "EverySide": "quorum",
     "Front": "structures.base",
     "Frozen": "machine",
+    "Grant": "structures.claims",
     "Held": "structures.claims",
     "Job": "structures.queue",
     "KeyChanged": "structures.dictionary",
@@ -123,6 +124,7 @@ __all__ = [
     "EverySide",
     "Front",
     "Frozen",
+    "Grant",
     "Held",
     "Job",
     "KeyChanged",

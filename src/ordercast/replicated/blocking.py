@@ -168,9 +168,13 @@ class BlockingReplica(Generic[BlockingT]):
     ) -> None:
         """As `Replica`. `front`: for a structure of one's own, makes the blocking front of the other one and of a
         function that runs a coroutine to its end; see `BlockingFront`."""
+        if isinstance(structure, type):
+            raise UsageError(f"give the structure, {structure.__name__}(), and not its class")
         found = front or _FRONTS.get(type(structure))
         if found is None:
             raise UsageError(f"{type(structure).__name__} has no blocking front: give one with front=")
+        if not hasattr(member, "member"):
+            raise UsageError(f"{type(member).__name__} is no blocking client: one of asyncio has a Replica")
         self._front = cast("Callable[[Any, Run], BlockingT]", found)
         self._member = member
         self._replica: Replica[Any] = Replica(member.member, group, structure, **settings)

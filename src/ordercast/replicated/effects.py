@@ -160,17 +160,23 @@ class Changed:
                     f"nobody has a state; waiting for {waited}: all who must be there at a beginning are "
                     f"{', '.join(self.needed)}; force() begins without"
                 )
-            case Reason.NO_QUORUM if self.missing:
-                text = (
-                    f"{self.reason.value}; waiting for {', '.join(self.missing)}; force() goes on without, and gives "
-                    "up what only they have"
-                )
+            case Reason.NO_QUORUM | Reason.JOINED if self.missing and not self.is_primary:
+                text = f"{Reason.NO_QUORUM.value}; {self._votes_missing()}"
             case Reason.VIEW | Reason.ERA | Reason.SPOKEN | Reason.WITHOUT if self.missing:
                 text = f"{self.reason.value}; not heard yet: {', '.join(self.missing)}"
             case _:
                 text = self.reason.value
         silent = f"; silent, and left out: {', '.join(self.excluded)}" if self.excluded else ""
         return f"{text}{silent}{f'; {self.note}' if self.note else ''}"
+
+    def _votes_missing(self) -> str:
+        """Tell whose votes there are not, and what can be done."""
+        here = [name for name in self.missing if name in self.members]
+        away = [name for name in self.missing if name not in self.members]
+        parts = [f"here without a vote: {', '.join(here)}"] if here else []
+        parts += [f"waiting for {', '.join(away)}"] if away else []
+        parts.append(f"force() goes on {'without, and gives up what only they have' if away else 'with those here'}")
+        return "; ".join(parts)
 
     def _absence(self, name: str) -> str:
         return f"{name} (it is here, but not in its first life)" if name in self.members else name

@@ -88,6 +88,8 @@ class Majority:
         return False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.weights, Mapping):
+            raise UsageError('Majority takes the weight of each by full name, such as {"kv@n1": 1, "kv@n2": 1}')
         if any(weight < 0 for weight in self.weights.values()) or not sum(self.weights.values()):
             raise UsageError("weights must not be negative, and some must be above zero")
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, assert_never, cast
 
 from ordercast.api.member import Member
-from ordercast.groups.names import FORCES, meeting_of
+from ordercast.groups.names import AT, FORCES, meeting_of
 from ordercast.model.errors import ConnectionLost, Error, UsageError
 from ordercast.model.events import Batch, Transition, View
 from ordercast.model.ids import SECOND, Instant
@@ -93,6 +93,16 @@ class TimedOut(_Doubtful, TimeoutError):
     """It took longer than the caller wanted to wait. `is_uncertain`: the command was sent, and may yet take effect."""
 
 
+def _check_arguments(member: object, structure: object, quorum: object) -> None:
+    """UsageError says which of them is something else than it should be."""
+    if not hasattr(member, "meet"):
+        raise UsageError(f"{type(member).__name__} is no client of asyncio: a blocking one has a BlockingReplica")
+    if isinstance(structure, type):
+        raise UsageError(f"give the structure, {structure.__name__}(), and not its class")
+    if not hasattr(quorum, "is_quorum"):
+        raise UsageError(f"a {type(quorum).__name__} is no quorum: give Majority, LastMajority or EverySide")
+
+
 class Replica(Generic[FrontT]):
     def __init__(
         self,
@@ -113,6 +123,7 @@ class Replica(Generic[FrontT]):
         they must be able to reach it. `folder`: for commands that come while a state is on its way; the system's folder
         for temporary files unless told. `journal`: a folder in which the replica remembers its state over a crash or a
         power cut; with `Majority`, and then at all who vote."""
+        _check_arguments(member, structure, quorum)
         self.group = group
         self._member = member
         self._structure = structure
@@ -143,13 +154,18 @@ class Replica(Generic[FrontT]):
         await self._donor.__aenter__()
         try:
             await self._begin()
+            return self._structure.front(self)
         except BaseException:
             await self._stop(ReplicaEnded(f"the replica of {self.group} could not begin"))
             raise
-        return self._structure.front(self)
 
     async def _begin(self) -> None:
         rule, founding, folder = self._settings
+        for name in rule.needed() if AT in self._member.name else ():
+            if AT not in name:
+                raise UsageError(
+                    f"the quorum names {name!r}: write full names, as this replica's is {self._member.name}"
+                )
         if self._journal_path is not None:
             self._journal = await LiveJournal.opened(self._journal_path, self.group, self._member.name)
             self._journal.begin(self._written, self._pictured, self.on_failed)
@@ -237,7 +253,14 @@ class Replica(Generic[FrontT]):
     async def ready(self) -> None:
         await self.until(lambda: self._desk.core.is_current or None)
 
-    async def within(self, waiting: Awaitable[T], timeout: float | None, *, is_command: bool = False) -> T:
+    async def within(
+        self,
+        waiting: Awaitable[T],
+        timeout: float | None,
+        *,
+        is_command: bool = False,
+        awaited: Callable[[], str] | None = None,
+    ) -> T:
         try:
             async with asyncio.timeout(timeout) as limit:
                 return await waiting
@@ -246,9 +269,10 @@ class Replica(Generic[FrontT]):
                 raise
             is_uncertain = is_command and not self._desk.is_queued(waiting)
             outcome = _OUTCOMES[is_command, is_uncertain]
-            raise TimedOut(
-                f"{self.group}: no answer within {timeout:g} s{outcome} ({self._known})", is_uncertain
-            ) from None
+            is_current = self._desk.core.is_current
+            why = self._known if not is_current else "" if awaited is None else awaited()
+            because = f" ({why})" if why else ""
+            raise TimedOut(f"{self.group}: no answer within {timeout:g} s{outcome}{because}", is_uncertain) from None
 
     @property
     def _known(self) -> str:
@@ -296,7 +320,8 @@ class Replica(Generic[FrontT]):
     async def force(self, *, timeout: float | None = None) -> None:
         """Make the members that can be reached the primary component, with the best state that one of them has, or the
         empty one if nobody has any, though they are no quorum. What only others had is given up: use it when those will
-        never come back. Returns when there is a primary component. UsageError when this client has no right to it."""
+        never come back, and when all who are to go on are here, for these have votes from then on. Returns when there
+        is a primary component. UsageError when this client has no right to it."""
         self._check_running()
         self._do(self._desk.force)
         outgoing = self._desk.outgoing

@@ -90,7 +90,10 @@ class BarrierFront(ClaimingFront[Barrier]):
     async def wait(self, *, timeout: float | None = None) -> int:
         """Returns when all have arrived: how often the barrier has opened now. Cancelled, or after its time, it has not
         arrived."""
-        return await self._caller.within(self._wait(), timeout)
+        return await self._caller.within(self._wait(), timeout, awaited=self._waiting_text)
+
+    def _waiting_text(self) -> str:
+        return f"{self.waiting} of {self.machine.parties} had come"
 
     async def _wait(self) -> int:
         """An arrival that was dropped, because one was out of the group, is made again."""

@@ -97,8 +97,16 @@ class Caller(Protocol):
     @property
     def status(self) -> Changed | None: ...
 
-    async def within(self, waiting: Awaitable[T], timeout: float | None, *, is_command: bool = False) -> T:
-        """TimedOut when it takes longer than so many seconds."""
+    async def within(
+        self,
+        waiting: Awaitable[T],
+        timeout: float | None,
+        *,
+        is_command: bool = False,
+        awaited: Callable[[], str] | None = None,
+    ) -> T:
+        """TimedOut when it takes longer than so many seconds. `awaited` tells what for, where the replica is
+        current."""
 
     def submit(self, command: bytes) -> Awaitable[Answer]:
         """Returns when it is confirmed; NotPrimary when it is not."""
@@ -247,8 +255,8 @@ class Front(Generic[MachineT]):
         self._caller = caller
 
     def __repr__(self) -> str:
-        known = self.status
-        return f"<{type(self).__name__}: {'nothing is known yet' if known is None else known.sentence}>"
+        known = "nothing is known yet" if self.status is None else self.status.sentence
+        return f"<{type(self).__name__}, {'current' if self.age.is_current else 'not current'}: {known}>"
 
     @property
     def age(self) -> Age:

@@ -34,8 +34,15 @@ _TIMED = (1 << 64) - 1  # in the place of a token: what is known of time comes f
 
 
 class Grant(NamedTuple):
+    """Who has it, since when in the order."""
+
     claim: Claim
     token: int  # the position of the command by which it was granted
+
+    @property
+    def name(self) -> str:
+        """Return the full name of whoever has it."""
+        return self.claim.owner.name
 
 
 class Exclusive(Owned[FrontT], Timed):
@@ -197,7 +204,11 @@ class ExclusiveFront(ClaimingFront[Exclusive[object]]):
 
     async def _acquire(self, timeout: float | None, ttl: float | None = None) -> Held:
         """Waits for its turn. Who does not wait any more gives back what may be granted yet."""
-        return await self._caller.within(self._take_turn(0 if ttl is None else ticks_of(ttl)), timeout)
+        turn = self._take_turn(0 if ttl is None else ticks_of(ttl))
+        return await self._caller.within(turn, timeout, awaited=self._holder_text)
+
+    def _holder_text(self) -> str:
+        return "nobody has it now" if self.holder is None else f"{self.holder.name} has it"
 
     async def _take_turn(self, span: int = 0) -> Held:
         """A claim that was dropped, because one was out of the group, is made again."""

@@ -31,7 +31,7 @@ class LeaderFront(ExclusiveFront):
     def leader(self) -> Leadership | None:
         """As the copy that is here has it. None while this replica is not in the group: nobody knows then."""
         grant = self.holder
-        return None if grant is None else Leadership(grant.claim.owner.name, grant.token)
+        return None if grant is None else Leadership(grant.name, grant.token)
 
     async def changed(self, known: Leadership | None, *, timeout: float | None = None) -> Leadership | None:
         """The leader, as soon as it is another one than `known`."""

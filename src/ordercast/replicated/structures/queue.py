@@ -295,7 +295,7 @@ class QueueFront(ClaimingFront[Queue]):
         """Waits for one. Cancelled, or after its time, it wants none any more. `visibility`: who has it for at least so
         many seconds without acknowledging or extending it loses it to somebody else."""
         span = 0 if visibility is None else ticks_of(visibility)
-        return await self._caller.within(self._take(span), timeout)
+        return await self._caller.within(self._take(span), timeout, awaited=lambda: "no job was due")
 
     async def _take(self, span: int) -> Job:
         kind, more = (TAKE_FOR, U64.pack(span)) if span else (TAKE, b"")
