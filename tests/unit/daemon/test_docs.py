@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from enum import Enum
 from pathlib import Path
 
-from ordercast.daemon.config.file import STATUS_PORT
+from ordercast.cli.config import refusals
+from ordercast.daemon.config.file import STATUS_PORT, load_config
 from ordercast.daemon.config.keys import NODE, TABLES
 from ordercast.daemon.config.node import ClientsConfig, NetworkConfig, NodeConfig, StatusConfig, TraceConfig
 from ordercast.daemon.config.plan import plan_lines, plan_of
@@ -58,6 +60,20 @@ def test_every_key_of_the_file_is_on_the_page_with_its_default() -> None:
     section = page.partition("## The cluster file")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([^`]+)` \| (.*?) ?\| .*\|$", section, flags=re.MULTILINE)
     assert rows == expected()
+
+
+def test_every_cluster_file_of_the_docs_would_start(tmp_path: Path) -> None:
+    """None lacks what protects it from strangers; keys and certificates are of other hosts."""
+    texts = [text.read_text(encoding="utf-8") for text in sorted((DOCS / "examples").glob("*.toml"))]
+    for page in sorted(DOCS.rglob("*.md")):
+        blocks = re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        texts += [block for block in blocks if "cluster = " in block and "[nodes." in block]
+    assert len(texts) > 9
+    for number, text in enumerate(texts):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(text, encoding="utf-8")
+        for name in tomllib.loads(text)["nodes"]:
+            assert refusals(load_config(file, name))[0] == []
 
 
 def test_the_guide_shows_what_config_check_shows() -> None:

@@ -38,6 +38,7 @@ class Plan:
     links: tuple[str, ...]  # to other sites, over what, and at which addresses
     status_at: str | None
     clients_at: tuple[str, ...]  # for `ordercast daemon`
+    sealing: str  # of packets between nodes, for people
     is_loopback_only: bool  # no other host can be a member
     peers: tuple[str, ...]  # names
     token_loss_ns: int
@@ -84,6 +85,7 @@ def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX, open_files: int | N
         links=tuple(_links(config)),
         status_at=None if status.port is None else host_and_port(status.address, status.port),
         clients_at=tuple(_clients_at(config)),
+        sealing=_sealing(config),
         is_loopback_only=ip_address(address).is_loopback,
         peers=tuple(peer.name for peer in config.peers),
         token_loss_ns=ring.token_loss_ns,
@@ -156,7 +158,17 @@ def _clients_at(config: NodeConfig) -> Iterator[str]:
     clients = config.clients
     yield str(socket_path(config.name or "NAME", clients.folder))
     if clients.port is not None:
-        yield host_and_port(clients.address, clients.port)
+        how = "" if clients.certificates is None else f" (TLS, certificates in {clients.certificates})"
+        yield host_and_port(clients.address, clients.port) + how
+
+
+def _sealing(config: NodeConfig) -> str:
+    security = config.security
+    if security.key is not None:
+        return f"by the key in {security.key}"
+    if security.insecure:
+        return "none: packets are clear, as insecure = true says"
+    return "by the key of this user, as all nodes are on this machine" if config.is_on_one_machine else "none"
 
 
 def _remarks(config: NodeConfig, address: str) -> list[str]:
@@ -179,7 +191,7 @@ def _remarks(config: NodeConfig, address: str) -> list[str]:
     remarks += [*ring_remarks(config), *site_remarks(config)]
     if config.state_folder is None and config.peers:
         remarks.append("no state folder: every start is a new process, which is sound, but nothing is kept")
-    if config.status.port is not None and not _is_loopback(config.status.address):
+    if config.status.port is not None and config.status.token is None and not _is_loopback(config.status.address):
         remarks.append(
             f"status is served on {config.status.address} without a password: anybody who reaches it may read it"
         )
@@ -240,6 +252,7 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
         *([("replication", f"{plan.replication}, on {len(plan.networks)} networks")] if plan.networks else []),
         ("status", "not served" if plan.status_at is None else f"http://{plan.status_at}/status, /metrics"),
         ("clients", " and ".join(plan.clients_at)),
+        ("sealing", plan.sealing),
         ("failure detection", detection),
         ("flow control", f"{plan.window} packets of all in a rotation, {plan.visit_max} of each"),
         ("socket buffers", _buffer_text(plan)),
