@@ -5,11 +5,12 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from ordercast.daemon.sockets.filters import SHOWN_OF
-from ordercast.daemon.sockets.lanes import LaneSocket
+from ordercast.daemon.sockets.lanes import LaneSocket, refused_for_room
 from ordercast.model.inputs import Lane
 from ordercast.sealing.packet import opening_of
 from ordercast.wire.head import MAGIC
@@ -63,6 +64,32 @@ def test_strangers_are_dropped_and_a_few_are_shown(ends: tuple[LaneSocket, socke
             shown += came(lane)
         assert shown == MANY if is_ours else 0 < shown < 2 * MANY // SHOWN_OF, head
     assert lane.kernel_drops() == 0, "what strangers send is not taken for a full buffer"
+
+
+def test_strangers_that_come_one_by_one_are_not_taken_for_a_full_buffer(ends: tuple[LaneSocket, socket.socket]) -> None:
+    lane, sender = ends
+    lane.admit([OURS])
+    for _ in range(MANY):
+        sender.send(opening_of(8) + bytes(30))
+        lane.read_one()
+    assert lane.strangers_seen > 0
+    assert lane.kernel_drops() == 0
+
+
+def test_a_buffer_that_is_full_is_told(ends: tuple[LaneSocket, socket.socket]) -> None:
+    lane, sender = ends
+    lane.admit([OURS])
+    for _ in range(3 * MANY):
+        sender.send(OURS + bytes(1000))
+    assert lane.kernel_drops() == 3 * MANY - came(lane)
+
+
+def test_what_the_kernel_does_not_count_is_not_known(tmp_path: Path) -> None:
+    assert refused_for_room(tmp_path) is None
+    (tmp_path / "snmp").write_text("Udp: InDatagrams RcvbufErrors MemErrors\nUdp: 9 2 3\n")
+    assert refused_for_room(tmp_path) == 5
+    (tmp_path / "snmp6").write_text("Udp6InDatagrams 9\nUdp6RcvbufErrors 4\n")
+    assert refused_for_room(tmp_path) == 9
 
 
 @pytest.mark.parametrize("packet", [b"", b"o", OURS[:3]])

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import isqrt
+from pathlib import Path
 
 from ordercast.daemon.sockets.filters import SHOWN_OF, attach_filter
 from ordercast.daemon.status.counters import SocketCounters
@@ -23,6 +24,8 @@ SK_MEMINFO_DROPS = 8
 SK_MEMINFO_COUNT = 9
 
 STATED = slice(LENGTH_AT, LENGTH_AT + 2)  # where a packet says its length
+COUNTS = Path("/proc/self/net")  # where the kernel counts, for all sockets together
+_NO_ROOM = ("UdpRcvbufErrors", "UdpMemErrors", "Udp6RcvbufErrors", "Udp6MemErrors")
 READ_SIZE = 1 << 16
 READS_MAX = 32  # of a lane, before the engine sees what they brought
 
@@ -43,6 +46,7 @@ class LaneSocket:
     _heads: tuple[bytes, ...] = ()  # with which our packets begin: the kernel drops most of all else
     _echo: tuple[str, int] | None = None  # where our own multicast comes from
     strangers_seen: int = 0  # that the kernel let through: one in sixteen
+    _refused_before: int | None = field(default_factory=lambda: refused_for_room())  # when it began
     _buffers: dict[int, int] = field(default_factory=dict)  # sizes that were granted, by option
 
     def admit(self, heads: Sequence[bytes]) -> None:
@@ -68,6 +72,8 @@ class LaneSocket:
         if HEAD_SIZE < int.from_bytes(data[STATED], "big") < size:
             return self._packets_from([data])
         counters = self.counters
+        if not data.startswith(self._heads) and self._heads:
+            self.strangers_seen += 1
         counters.reads += 1
         counters.bytes_received += size
         counters.packets_received += 1
@@ -135,7 +141,25 @@ class LaneSocket:
         # What the filter drops is counted likewise, and known by what it lets through, within four deviations.
         strangers = (SHOWN_OF - 1) * self.strangers_seen + 4 * SHOWN_OF * isqrt(self.strangers_seen)
         echoes = self.counters.sends if self.drops_echoes else 0
-        return max(0, drops - strangers - echoes)
+        likely = max(0, drops - strangers - echoes)
+        # Of all sockets together the kernel does tell which found no room: no more than these did.
+        now = refused_for_room() if likely else None
+        return likely if now is None or self._refused_before is None else min(likely, now - self._refused_before)
+
+
+def refused_for_room(folder: Path = COUNTS) -> int | None:
+    """Return how many packets found a receive buffer full, of all UDP sockets of this network namespace; None where the
+    kernel does not say."""
+    try:
+        names, counts = (
+            line.split() for line in (folder / "snmp").read_text("ascii").splitlines() if line[:4] == "Udp:"
+        )
+        told = {f"Udp{name}": count for name, count in zip(names, counts, strict=True)}
+        with suppress(FileNotFoundError):
+            told |= dict(line.split() for line in (folder / "snmp6").read_text("ascii").splitlines())
+        return sum(int(told.get(name, 0)) for name in _NO_ROOM)
+    except (OSError, ValueError):
+        return None
 
 
 def _shape(data: bytes) -> tuple[int, bytes]:
