@@ -68,9 +68,16 @@ def asked(first: Document) -> dict[int, Document | Unanswered]:
     known = [(node, place) for node, place in places.items() if place is not None]
     with ThreadPoolExecutor(max_workers=min(ASKED_MAX, len(known)) or 1) as pool:
         answers = pool.map(_ask, [place for _, place in known])
-    said = dict(zip((node for node, _ in known), answers, strict=True))
+        said = {node: _own_word(node, place, answer) for (node, place), answer in zip(known, answers, strict=True)}
     nowhere = Unanswered("not asked", "its status is served on its own host alone: set address in [status]")
     return {first["me"]["node"]: first} | {node: said.get(node, nowhere) for node in places}
+
+
+def _own_word(node: int, place: str, answer: Document | Unanswered) -> Document | Unanswered:
+    """Return what the node said, unless somebody else answers where it was looked for."""
+    if isinstance(answer, Unanswered) or answer["me"]["node"] == node:
+        return answer
+    return Unanswered("not asked", f"{answer['me']['name']} answers at {place}: where its status is, is not known here")
 
 
 def _ask(place: str) -> Document | Unanswered:

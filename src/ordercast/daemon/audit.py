@@ -49,6 +49,16 @@ def _short(text: str) -> str:
     return safe(text)[:TEXT_MAX]
 
 
+def _again(matter: tuple[Audited, str, str, str, str], kept: _Kept) -> str:
+    """Return what is said at the end of a minute. The first line of it may name a client, the others were more."""
+    what, who, place, group, _ = matter
+    times = "once more" if kept.count == 1 else f"{kept.count:,} times more"
+    if not who or what not in (Audited.CONNECTED, Audited.JOINED):
+        return f"{kept.text} ({times} in the last minute)"
+    where = f", from {place}" if place else ""
+    return f"{who} {what.value}{f' {group}' if group else ''} {times} in the last minute{where}"
+
+
 class Audit:
     def __init__(self, log: logging.Logger = _log, clock: Callable[[], float] = time.monotonic) -> None:
         self._log = log
@@ -74,7 +84,7 @@ class Audit:
             if now - kept.at >= EVERY_S:
                 del self._kept[matter]
                 if kept.count:
-                    self._say(matter, f"{kept.text} ({kept.count:,} times more in the last minute)", kept.count)
+                    self._say(matter, _again(matter, kept), kept.count)
 
     def _say(self, matter: tuple[Audited, str, str, str, str], text: str, count: int) -> None:
         what, who, place, group, why = matter

@@ -26,6 +26,7 @@ from ordercast.model.roster import Entry, Place, Roster
 from ordercast.model.service import Service
 from ordercast.sealing.opener import counts_of
 
+HEARING_S, HEARING_TURNS = 0.1, 15  # all say what they have about once a second
 RATE_S = 1.0  # over which rates of clients are counted
 ORDER_S = 30.0  # for which an ordered change is waited for
 _OF_THE_LIST = (
@@ -193,7 +194,16 @@ async def rekey(host: GroupHost, *, at_once: bool = False) -> Document:
     if keys is None:
         raise UsageError("this daemon was started without a key file: name one in [security], and restart it")
     host.rekey(replace(keys, at_once=at_once))
+    await _hear_others(host)
     return keys_document(host)
+
+
+async def _hear_others(host: GroupHost) -> None:
+    """Wait a moment for the word of those who seem to lack a key: what they said last may be older than their files."""
+    for _ in range(HEARING_TURNS):
+        if not host.sealing_status().awaited:
+            return
+        await asyncio.sleep(HEARING_S)
 
 
 def keys_document(host: GroupHost) -> Document:

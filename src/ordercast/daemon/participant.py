@@ -599,7 +599,7 @@ class Participant(ABC):
     def _returned(self, view: Configuration, at: Instant) -> Iterator[str]:
         """Say who is back with this view, and whether this node did not run before it."""
         counters = self.counters
-        found = counters.absences.observe(view, at)
+        found = counters.absences.observe(view, at, counters.last_pause_at)
         is_regular = view.kind is ConfigurationKind.REGULAR
         pause = counters.absences.pause_told(counters.last_pause_at, counters.last_pause_ns, at) if is_regular else None
         if text := returns_text(found, self.name_of, pause):

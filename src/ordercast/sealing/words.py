@@ -37,7 +37,8 @@ def refusal_text(why: SealRefusal, count: int, unknown_key: int, keys: KeyRing) 
         case SealRefusal.KEY:
             return (
                 f"{packets} refused: somebody seals with key {unknown_key}, and this node has {listed(keys.accepted)}; "
-                f"copy the key file so that both have the same, and run `ordercast key reload`"
+                f"if it is a node of yours, copy the key file so that both have the same, and run `ordercast key "
+                f"reload`; if it is of another cluster, give one of the two another port"
             )
         case SealRefusal.NETWORK:
             return f"{packets} refused: sealed for another network than the one that brought them; are cables crossed?"

@@ -60,3 +60,12 @@ def test_a_pause_is_told_by_one_view_soon_after_it() -> None:
     assert absences.pause_told(Instant(SECOND), 7, Instant(2 * SECOND)) == 7
     assert absences.pause_told(Instant(SECOND), 7, Instant(3 * SECOND)) is None
     assert absences.pause_told(Instant(4 * SECOND), 9, Instant(20 * SECOND)) is None
+
+
+def test_who_did_not_run_blames_nobody_in_the_view_after_that_either() -> None:
+    absences = Absences()
+    absences.observe(view(4, ChangeReason.MERGE, ALPHA, BETA), Instant(0))
+    absences.observe(view(8, ChangeReason.TOKEN_LOST, ALPHA), Instant(20 * SECOND), Instant(19 * SECOND))
+    found = absences.observe(view(12, ChangeReason.MERGE, ALPHA, BETA), Instant(21 * SECOND), Instant(19 * SECOND))
+    assert [back.process for back in found] == [BETA]
+    assert returns_text(found, lambda process: NAMES[node_of(process)], None) == ""

@@ -33,6 +33,21 @@ def test_what_repeats_within_a_minute_is_one_line_and_its_number_at_the_end(capl
     assert len(caplog.records) == 4
 
 
+def test_who_connects_again_is_not_called_by_the_name_of_its_first_client(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    now = [0.0]
+    audit = Audit(clock=lambda: now[0])
+    for name in ("ann", "bob"):
+        audit.tell(Audited.CONNECTED, f"{name}@n1 connected: user:a, from user 0", who="user:a", place="user 0")
+    now[0] = 61.0
+    audit.look()
+    texts = [text for text, _ in _told(caplog)]
+    assert texts == [
+        "ann@n1 connected: user:a, from user 0",
+        "user:a connected once more in the last minute, from user 0",
+    ]
+
+
 def test_matters_are_bounded_and_shown_safely(caplog: pytest.LogCaptureFixture) -> None:
     audit = Audit(clock=lambda: 0.0)
     for number in range(3 * MATTERS_MAX):

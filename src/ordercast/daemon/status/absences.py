@@ -23,6 +23,7 @@ class Absence:
     since: Instant
     last: ConfigurationId  # the last view that this node had with it
     reason: ChangeReason
+    is_own: bool  # this node itself had not run just before
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Return:
     away_ns: int
     is_same_life: bool
     has_left: bool  # in order
+    is_own: bool  # this node was away, and not the other
 
 
 class Absences:
@@ -46,15 +48,16 @@ class Absences:
         self._pause_told_at = paused_at
         return lasted
 
-    def observe(self, view: Configuration, now: Instant) -> list[Return]:
-        """Take a new view. Who is back with it?"""
+    def observe(self, view: Configuration, now: Instant, paused_at: Instant | None = None) -> list[Return]:
+        """Take a new view. Who is back with it? `paused_at`: when this node last noticed that it had not run."""
         if view.kind is not ConfigurationKind.REGULAR:
             return []
         before, self._view = self._view, view
         here = {node_of(process) for process in view.members}
+        is_own = paused_at is not None and now - paused_at <= PAUSE_SLACK_NS
         for process in () if before is None else before.members:
             if node_of(process) not in here and before is not None:
-                self.away[node_of(process)] = Absence(process, now, before.id, view.reason)
+                self.away[node_of(process)] = Absence(process, now, before.id, view.reason, is_own)
         while len(self.away) > KEPT_MAX:
             del self.away[next(iter(self.away))]
         found = []
@@ -62,7 +65,8 @@ class Absences:
             absence = self.away.pop(node_of(process), None)
             if absence is not None:
                 has_left = absence.reason is ChangeReason.LEFT
-                found.append(Return(process, now - absence.since, process == absence.process, has_left))
+                is_same_life = process == absence.process
+                found.append(Return(process, now - absence.since, is_same_life, has_left, absence.is_own))
         return found
 
 
@@ -74,7 +78,7 @@ def returns_text(found: list[Return], name_of: Callable[[ProcessId], str], own_p
         if not back.is_same_life:
             what = "had left" if back.has_left else "had ended, and was started again"
             parts.append(f"{name} is back in a new life after {away}: it {what}")
-        elif own_pause_ns is None:
+        elif own_pause_ns is None and not back.is_own:
             parts.append(f"{name} is back after {away}: it had not crashed, it was paused or cut off")
     if own_pause_ns is not None:
         parts.append(f"this node did not run for {own_pause_ns / SECOND:.1f} s")
