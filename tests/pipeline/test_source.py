@@ -229,6 +229,41 @@ def test_a_batch_waits_for_its_least_rows_and_no_longer_than_it_may(grown: Grown
     assert reader.latestOffset(third, limit) != third
 
 
+def test_what_one_group_has_no_entries_for_the_others_get(grown: Grown) -> None:
+    """Without Java."""
+    from pyspark.sql.streaming.datasource import ReadMaxRows
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveStreamReader
+
+    few = Grown(grown.folder, "few")
+    few.grow(100)
+    columns = StructType([StructField("data", BinaryType())])
+    reader = ArchiveStreamReader({"path": str(grown.folder), "startingPlace": "earliest"}, columns)
+    start, sizes = reader.initialOffset(), []
+    while (end := reader.latestOffset(start, ReadMaxRows(600))) != start:
+        sizes.append(sum(one.stretch.last - one.stretch.first + 1 for one in reader.partitions(start, end)))
+        start = end
+    assert sizes == [600, few.last + grown.last - 600]
+
+
+def test_options_are_refused_when_they_are_loaded(grown: Grown) -> None:
+    """Without Java: a stream would tell it only when it runs, in somebody else's traceback."""
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.format import OrdercastSource
+    from ordercast.pipeline.stream.source import ArchiveBatchReader, ArchiveStreamReader
+
+    folder, columns = str(grown.folder), StructType([StructField("data", BinaryType())])
+    assert OrdercastSource({"path": folder}).schema()
+    with pytest.raises(UsageError, match="is no duration"):
+        OrdercastSource({"path": folder, "maxTriggerDelay": "soon"}).schema()
+    with pytest.raises(UsageError, match="endingPlace: for a table"):
+        ArchiveStreamReader({"path": folder, "endingPlace": "x:1"}, columns)
+    with pytest.raises(UsageError, match="maxRowsPerTrigger: for a stream"):
+        ArchiveBatchReader({"path": folder, "maxOffsetsPerTrigger": "5"}, columns)
+
+
 def test_wrong_options_are_one_sentence(grown: Grown, tmp_path: Path) -> None:
     from pyspark.sql.types import StringType, StructField, StructType
 
@@ -241,10 +276,12 @@ def test_wrong_options_are_one_sentence(grown: Grown, tmp_path: Path) -> None:
         ({"path": folder, "subscribe": "other"}, "the group other has no archive in .*: there are orders"),
         ({"path": folder, "maxRowsPerTrigger": "many"}, "is no number"),
         ({"path": folder, "minRowsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}, "more than maxRowsPerTrigger=8"),
-        ({"path": folder, "maxTriggerDelay": "soon"}, "is not a duration"),
+        ({"path": folder, "maxTriggerDelay": "soon"}, "maxTriggerDelay='soon' is no duration"),
         ({"path": folder, "failOnDataLoss": "perhaps"}, "neither true nor false"),
         ({"path": folder, "startingOfsets": "earliest"}, "ordercast has no option 'startingOfsets' for reading: there"),
-        ({"path": folder, "startingOffsets": "1", "startingPlace": "1"}, "startingPlace is given twice"),
+        ({"path": folder, "startingOffsets": "1", "startingPlace": "1"}, "twice: startingOffsets is another name"),
+        ({"path": folder, "startingPlace": '{"ordres": "1"}'}, "startingPlace names 'ordres', which is not read here"),
+        ({"path": folder, "minPartitions": "0"}, "minPartitions='0' is no number of at least 1"),
         ({"path": folder, "subscribe": "orders", "subscribePattern": "o.*"}, "say one of the two"),
         ({"path": folder, "subscribePattern": "p.*"}, "no group of the archive matches 'p.*': there are orders"),
         ({"path": folder, "subscribePattern": "("}, "is no regular expression"),

@@ -42,6 +42,9 @@ class OrdercastSource(DataSource):
         return "ordercast"
 
     def schema(self) -> str:
+        from ordercast.pipeline.stream.source import check_options
+
+        check_options(dict(self.options))  # a stream would tell it only when it runs
         return SCHEMA
 
     def reader(self, schema: StructType) -> ArchiveBatchReader:

@@ -13,12 +13,14 @@ def named(
 ) -> dict[str, str]:
     """Return the options by their names. UsageError for one that does not exist, or is given twice."""
     known = {name.lower(): name for name in names} | {alias.lower(): name for alias, name in aliases.items()}
+    spelled = {alias.lower(): alias for alias in aliases}
     given: dict[str, str] = {}
     for said, value in options.items():
         name = known.get(said.lower())
         if name is None:
             raise UsageError(f"ordercast has no option {said!r} for {for_what}: there are {', '.join(names)}")
         if name in given:
-            raise UsageError(f"{name} is given twice: {said} is another name of it")
+            others = [alias for low, alias in spelled.items() if known[low] == name and low in map(str.lower, options)]
+            raise UsageError(f"{name} is given twice: {' and '.join(others)} is another name of it")
         given[name] = value
     return given

@@ -37,6 +37,7 @@ OPTIONS = (
     "path", "subscribe", "subscribePattern", "startingPlace", "endingPlace", "maxRowsPerTrigger", "minRowsPerTrigger",
     "maxTriggerDelay", "minPartitions", "maxRecordsPerPartition", "failOnDataLoss", "includeViews",
 )  # fmt: skip
+OF_STREAMS = ("maxRowsPerTrigger", "minRowsPerTrigger", "maxTriggerDelay")
 ALIASES = {
     "startingOffsets": "startingPlace",
     "endingOffsets": "endingPlace",
@@ -97,6 +98,7 @@ class Plan:
     fails_on_loss: bool
     with_views: bool
     columns: list[str]
+    of_streams: list[str]  # options that a table has no use for
 
     def look(self) -> None:
         """See which groups there are by now. One that was not there before is read from its beginning."""
@@ -126,9 +128,9 @@ class Plan:
                 raise
         return [one for one in (_behind(one, first) for one in reader.stretches(last)) if one is not None]
 
-    def waiting(self, start: Mapping[str, str], end: Mapping[str, str]) -> int:
-        """Return how many entries lie between two offsets."""
-        return sum(one.last - one.first + 1 for group in self.groups for one in self.stretches(group, start, end))
+    def waiting(self, group: str, start: Mapping[str, str], end: Mapping[str, str]) -> int:
+        """Return how many entries of a group lie between two offsets."""
+        return sum(one.last - one.first + 1 for one in self.stretches(group, start, end))
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         from ordercast.pipeline.stream.rows import batches_of
@@ -162,8 +164,8 @@ def plan_from(options: Mapping[str, str], columns: Iterable[str] = COLUMNS) -> P
         archive,
         subscribed,
         groups,
-        _each(given.get("startingPlace", ""), groups),
-        _each(given.get("endingPlace", ""), groups),
+        _each(given, "startingPlace", groups),
+        _each(given, "endingPlace", groups),
         rows_max,
         rows_min,
         _delay(given),
@@ -172,6 +174,7 @@ def plan_from(options: Mapping[str, str], columns: Iterable[str] = COLUMNS) -> P
         _yes(given, "failOnDataLoss", True),
         _yes(given, "includeViews", False),
         list(columns),
+        [name for name in OF_STREAMS if name in given],
     )
 
 
@@ -185,27 +188,35 @@ def columns_of(schema: StructType) -> list[str]:
     return schema.names
 
 
-def _each(text: str, groups: list[str]) -> dict[str, str]:
+def _each(given: Mapping[str, str], name: str, groups: list[str]) -> dict[str, str]:
     """One place for all, or as JSON one for each group."""
+    text = given.get(name, "")
     if not text.startswith("{"):
         return dict.fromkeys(groups, text) if text else {}
     try:
-        return {str(group): str(place) for group, place in json.loads(text).items()}
+        places = {str(group): str(place) for group, place in json.loads(text).items()}
     except (ValueError, AttributeError) as error:
-        raise UsageError(f"{text!r} is no JSON of groups and places: {error}") from None
+        raise UsageError(f"{name}={text!r} is no JSON of groups and places: {error}") from None
+    for group in places:
+        if group not in groups:
+            raise UsageError(f"{name} names {group!r}, which is not read here: there are {', '.join(groups)}")
+    return places
 
 
 def _count(given: Mapping[str, str], name: str) -> int | None:
     text = given.get(name)
     if text is not None and (not text.isdigit() or not int(text)):
-        raise UsageError(f"{name}={text!r} is no number: write a whole number of at least 1")
+        raise UsageError(f"{name}={text!r} is no number of at least 1")
     return int(text) if text is not None else None
 
 
 def _delay(given: Mapping[str, str]) -> int:
     """Return `maxTriggerDelay` in nanoseconds. Kafka's source writes minutes as `15m`."""
     text = given.get("maxTriggerDelay", TRIGGER_DELAY)
-    return duration_from(f"{text}in" if text.endswith("m") else text)
+    try:
+        return duration_from(f"{text}in" if text.endswith("m") else text)
+    except UsageError:
+        raise UsageError(f"maxTriggerDelay={text!r} is no duration: write one such as 30s or 15min") from None
 
 
 def _yes(given: Mapping[str, str], name: str, default: bool) -> bool:
@@ -215,11 +226,19 @@ def _yes(given: Mapping[str, str], name: str, default: bool) -> bool:
     return text == "true"
 
 
+def check_options(options: Mapping[str, str]) -> None:
+    """UsageError, as soon as somebody loads it, says what is wrong with the options."""
+    if any(name.lower() == "path" for name in options):
+        plan_from(options)
+
+
 class ArchiveBatchReader(DataSourceReader):
     """Everything from `startingPlace` (earliest) to `endingPlace` (what is there now)."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._plan = plan_from(options, columns_of(schema))
+        if len(self._plan.of_streams):
+            raise UsageError(f"{', '.join(self._plan.of_streams)}: for a stream, and this is a table")
 
     def partitions(self) -> list[ArchivePartition]:
         plan = self._plan
@@ -242,6 +261,8 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self, options: Mapping[str, str], schema: StructType, clock: Callable[[], int] = time.monotonic_ns
     ) -> None:
         self._plan = plan_from(options, columns_of(schema))
+        if self._plan.ends:
+            raise UsageError("endingPlace: for a table, and this is a stream; trigger(availableNow=True) ends one")
         self._clock = clock
         self._batch_at: int | None = None  # when the last batch was found; nothing is waited for before the first
         self._cap: Offsets | None = None
@@ -279,15 +300,24 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._batch_at = self._clock()
         if not isinstance(limit, ReadMaxRows):
             return tips
-        each = max(1, limit.max_rows // len(tips))
-        return {group: self._at_most(group, start, tips, each) for group in tips}
+        shares = self._shares(start, tips, limit.max_rows)
+        return {group: self._at_most(group, start, tips, shares[group]) for group in tips}
+
+    def _shares(self, start: Offsets, tips: Offsets, rows: int) -> dict[str, int]:
+        """Share out the rows of a batch: what one group has no entries for, the others get. Each has one at least."""
+        waiting = {group: self._plan.waiting(group, start, tips) for group in tips}
+        shares: dict[str, int] = {}
+        for group in sorted(waiting, key=waiting.__getitem__):
+            left = rows - sum(min(share, waiting[done]) for done, share in shares.items())
+            shares[group] = max(1, left // (len(tips) - len(shares)))
+        return shares
 
     def _is_early(self, start: Offsets, tips: Offsets) -> bool:
         """Whether a batch has too few entries yet, and may wait for more: one that takes what is there does not."""
         plan = self._plan
         if self._batch_at is None or self._cap is not None or self._clock() - self._batch_at >= plan.delay_ns:
             return False
-        return plan.rows_min > 1 and plan.waiting(start, tips) < plan.rows_min
+        return plan.rows_min > 1 and sum(plan.waiting(group, start, tips) for group in tips) < plan.rows_min
 
     def reportLatestOffset(self) -> Offsets:
         return self._tips()
