@@ -88,7 +88,7 @@ class Gauge:
         ]
         if len(gaps) < 2:
             return {}
-        return {"rotation_us": fmean(gaps) / 1e3, "rotation_p99_us": quantiles(gaps, n=100)[98] / 1e3}
+        return {"rotation_us": fmean(gaps) / 1e3, "rotation_p99_us": _percentile(gaps) / 1e3}
 
     def _latency(self) -> dict[str, float]:
         """Mean over the members; until the last member."""
@@ -99,7 +99,7 @@ class Gauge:
         return {
             "latency_us": fmean(wait for _, wait, _ in waits) / 1e3,
             "latency_last_us": fmean(last) / 1e3,
-            "latency_last_p99_us": quantiles(last, n=100)[98] / 1e3,
+            "latency_last_p99_us": _percentile(last) / 1e3,
             "latency_last_max_us": max(last) / 1e3,
         }
 
@@ -144,3 +144,8 @@ class Gauge:
             messages.append(sum(count for count, _ in inside))
             size.append(sum(weight for _, weight in inside))
         return {"messages_per_s": fmean(messages) / seconds, "bytes_per_s": fmean(size) / seconds}
+
+
+def _percentile(values: list[int]) -> float:
+    """Return what 99 of 100 do not exceed; never more than the largest."""
+    return quantiles(values, n=100, method="inclusive")[98]
