@@ -31,6 +31,7 @@ def views_of(result: Result) -> list[tuple[tuple[int, ...], ChangeReason]]:
     ("kind", "seed"),
     [
         *((SwarmKind.PLAIN, seed) for seed in (1, 5, 11, 14)),
+        (SwarmKind.PLAIN, 140),  # lines of other sites' streams moved beyond a gap of the own ring
         (SwarmKind.GROUPS, 2),
         (SwarmKind.GROUPS, 40043),  # a ring changed when lines of companions were taken over (the witness's fault)
         (SwarmKind.REPLICATED, 3),

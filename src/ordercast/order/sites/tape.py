@@ -174,8 +174,8 @@ class Tape:
             case DataEntry():
                 self._take_data(frame, originator, stamp, where)
             case UnitFrame():
-                self._take_unit(frame)
-            case UpdateFrame():
+                self._take_unit(frame, where)
+            case UpdateFrame() if where is not Where.BEYOND:  # lines stand there
                 self._take_update(frame)
             case BehindFrame():
                 (self.behind_here.add if frame.is_behind else self.behind_here.discard)(originator)
@@ -219,11 +219,13 @@ class Tape:
         order = self.order
         return view == self.view.digest and not order.is_held and rank < len(order.streams) and rank != order.rank
 
-    def _take_unit(self, frame: UnitFrame) -> None:
+    def _take_unit(self, frame: UnitFrame, where: Where) -> None:
+        """Take a unit of another site. Beyond a gap it is kept, and the line of its stream stands."""
         if not self._is_of_view(frame.view, frame.rank) or frame.place >= len(self.view.members):
             return
         originator = self.view.members[frame.place]
-        unit = Unit(frame.rank, frame.stamp, frame.previous, originator, frame.body, frame.needs)
+        previous = None if where is Where.BEYOND else frame.previous
+        unit = Unit(frame.rank, frame.stamp, previous, originator, frame.body, frame.needs)
         if unit.is_hollow and unit.needs >> self.rank & 1:
             return  # it came for a fragment that is in one ring with this one since: whole in the recovery
         is_new = self.order.take(unit)
@@ -232,7 +234,8 @@ class Tape:
             self._learn(frame.rank)
             self._occurred(Occurrence.SITES_HOLLOW, int(unit.is_hollow))
         self._occurred(Occurrence.SITES_LATE_CARRIER, int(is_new and self.state == BROKEN))
-        self.order.acknowledge(frame.rank, frame.aru)
+        if where is not Where.BEYOND:
+            self.order.acknowledge(frame.rank, frame.aru)
 
     def _take_update(self, frame: UpdateFrame) -> None:
         if not self._is_of_view(frame.view, frame.rank):
