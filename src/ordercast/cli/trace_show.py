@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.text import Text
 
@@ -13,14 +15,25 @@ from ordercast.checker.verdict import message_text
 from ordercast.cli.drawing import draw_timeline, time_text
 from ordercast.cli.terminal import output, write_json
 from ordercast.cli.timeline import Entry, EntryKind, Timeline
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import ProcessId, process_text
+from ordercast.model.ids import (
+    ConfigurationId,
+    Incarnation,
+    Instant,
+    NodeId,
+    ProcessId,
+    node_of,
+    process_id_from,
+    process_text,
+)
 from ordercast.model.quantities import duration_from
 from ordercast.trace.folder import read_live
 from ordercast.trace.parquet import read_events
-from ordercast.trace.records import DeliveredBatch, Event, Submitted
+from ordercast.trace.records import DeliveredBatch, Event, Installed, Submitted
 
-SENT, DELIVERED = "●", "▼"
+SENT, DELIVERED, MISSING = "●", "▼", "✗"
+_LIFE = re.compile(r"\bn(\d+)'(\d+)")
 _MARKS = {
     EntryKind.LIFE: "○",
     EntryKind.STATE: "·",
@@ -42,52 +55,123 @@ class Row:
     is_of_message: bool = field(default=False)
 
 
+class Lives:
+    """How processes of live nodes are called here: by which life of their node it is, and not by the time it began."""
+
+    def __init__(self, processes: Iterable[ProcessId]) -> None:
+        self._called: dict[ProcessId, ProcessId] = {}
+        lives: Counter[NodeId] = Counter()
+        for process in sorted(set(processes)):
+            node = node_of(process)
+            lives[node] += 1
+            self._called[process] = process_id_from(node, Incarnation(lives[node]))
+
+    def called(self, process: ProcessId) -> ProcessId:
+        return self._called.get(process, process)
+
+    def text(self, text: str) -> str:
+        return _LIFE.sub(self._short, text)
+
+    def _short(self, found: re.Match[str]) -> str:
+        try:
+            process = process_id_from(NodeId(int(found[1])), Incarnation(int(found[2])))
+        except ValueError:
+            return found[0]  # somebody's words
+        return process_text(self.called(process))
+
+
 def show(run: Path, message: str | None, around: str, as_json: bool) -> int:
     if not run.exists():
         raise UsageError(f"{run} is not there: name a run-….parquet, or a folder of live traces")
-    events = list(read_live(run).events()) if run.is_dir() else read_events(run)
+    if run.is_dir() and (runs := sorted(run.glob("run-*.parquet"))) and not any(run.rglob("live-*")):
+        raise UsageError(f"{run} is a folder of runs: name one of them, such as {runs[0]}")
+    is_live = run.is_dir()
+    events = list(read_live(run).events()) if is_live else read_events(run)
     around_ns = duration_from(around)
     timeline = Timeline(with_messages=True)
     for event in events:
         timeline.observe(event)
-    if message is None:
-        rows = [_row(entry) for entry in timeline.entries]
-    else:
-        rows = rows_around(events, timeline.entries, message, around_ns)
+    lives = Lives(_processes(events) if is_live else ())
+    start = min((entry.at for entry in timeline.entries), default=0) if is_live else 0
+    rows = rows_around(events, timeline.entries, message, around_ns, lives) if message is not None else []
+    entries = [_called(entry, lives, start) for entry in timeline.entries] if message is None else []
     if as_json:
-        write_json({"message": message, "rows": [_document(row) for row in rows]})
+        write_json({"message": message, "rows": [_document(row) for row in rows or map(_row, timeline.entries)]})
     elif message is None:
-        draw_timeline(output(), timeline.entries)
+        draw_timeline(output(), entries)
     else:
+        rows = [_called(row, lives, start) for row in rows]
         processes = sorted({process for row in rows for process in row.processes})
         for line in picture(rows, processes):
             output().print(line, soft_wrap=True)
     return 0
 
 
-def rows_around(events: Sequence[Event], entries: Iterable[Entry], message: str, around_ns: int) -> list[Row]:
-    """What became of a message, and everything else from so long before it was sent to so long after the last process
-    has delivered it."""
-    own = list(_of_message(events, message))
+def _processes(events: Iterable[Event]) -> Iterator[ProcessId]:
+    for event in events:
+        if isinstance(event, Installed):
+            yield from event.configuration.members
+        elif isinstance(process := getattr(event, "process", None), int):
+            yield ProcessId(process)
+
+
+EntryT = TypeVar("EntryT", Entry, Row)
+
+
+def _called(one: EntryT, lives: Lives, start: int) -> EntryT:
+    """Return it with the time since the run began, and lives by their numbers."""
+    one.at, one.text = Instant(one.at - start), lives.text(one.text)
+    one.processes = [lives.called(process) for process in one.processes]
+    return one
+
+
+def rows_around(
+    events: Sequence[Event], entries: Iterable[Entry], message: str, around_ns: int, lives: Lives
+) -> list[Row]:
+    """What became of a message, also at those who never delivered it, and everything else from so long before it was
+    sent to so long after that."""
+    own = list(_of_message(events, message, lives))
     if not own:
         known = next((event.messages[0].message for event in events if isinstance(event, Submitted)), None)
-        example = "" if known is None else f", such as {message_text(known)}"
+        example = "" if known is None else f", such as {lives.text(message_text(known))}"
         raise UsageError(f"there is no message {message!r} in this run: name one as witnesses do{example}")
+    own = sorted([*own, *_without(events, own, message)], key=lambda row: row.at)
     first, last = own[0].at - around_ns, own[-1].at + around_ns
     others = [_row(entry) for entry in entries if first <= entry.at <= last]
     return sorted([*own, *others], key=lambda row: row.at)
 
 
-def _of_message(events: Iterable[Event], message: str) -> Iterable[Row]:
+def _of_message(events: Iterable[Event], message: str, lives: Lives) -> Iterable[Row]:
+    wanted = lives.text(message)
     for event in events:
         if isinstance(event, Submitted):
-            if any(message_text(each.message) == message for each in event.messages):
+            if any(lives.text(message_text(each.message)) == wanted for each in event.messages):
                 yield Row(event.at, SENT, [event.process], f"sends {message}", is_of_message=True)
         elif isinstance(event, DeliveredBatch):
             for each in event.messages:
-                if each.message is not None and message_text(each.message) == message:
+                if each.message is not None and lives.text(message_text(each.message)) == wanted:
                     text = f"delivers {message} in view {event.configuration}, at {each.number}.{each.slot}"
                     yield Row(event.at, DELIVERED, [event.process], text, is_of_message=True)
+
+
+def _without(events: Sequence[Event], own: Sequence[Row], message: str) -> Iterator[Row]:
+    """Yield a row for each who was in a view with the sender, and went on to another one without the message."""
+    sent = own[0]
+    delivered = {process for row in own if row.mark == DELIVERED for process in row.processes}
+    views = {event.configuration.id: event.configuration for event in events if isinstance(event, Installed)}
+    here: dict[ProcessId, ConfigurationId] = {}
+    missing: set[ProcessId] = set()
+    for event in events:
+        if not isinstance(event, Installed) or event.configuration.kind is not ConfigurationKind.REGULAR:
+            continue
+        if event.at <= sent.at:
+            here[event.process] = event.configuration.id
+        elif event.process in here and event.process not in delivered | missing:
+            shared = views[here[event.process]].members
+            if sent.processes[0] in shared:
+                missing.add(event.process)
+                text = f"goes on to view {event.configuration.id} without having delivered {message}"
+                yield Row(event.at, MISSING, [event.process], text, is_of_message=True)
 
 
 def _row(entry: Entry) -> Row:

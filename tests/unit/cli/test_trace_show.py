@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from ordercast.checker.verdict import message_text
 from ordercast.cli.main import run
+from ordercast.cli.trace_show import Lives
+from ordercast.model.ids import Incarnation, NodeId, process_id_from, process_text
+from ordercast.trace.parquet import read_events
+from ordercast.trace.records import DeliveredBatch
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +44,30 @@ def test_without_a_message_the_timeline_is_told(trace: Path, capsys: pytest.Capt
     assert "view" in capsys.readouterr().out
     assert run(["trace", "show", str(trace.parent / "nothing")]) == 2
     assert "is not there: name a run-" in capsys.readouterr().err
+
+
+def test_who_went_on_without_a_message_is_drawn_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    faults = ["--fault", "0.2s partition n0 n1 | n2 n3", "--fault", "0.6s heal"]
+    assert run(["sim", "--nodes", "4", "--messages", "200", "--seed", "3", *faults, "--trace", str(tmp_path)]) == 0
+    (trace,) = tmp_path.glob("run-*.parquet")
+    delivered: dict[str, set[int]] = {}
+    for event in read_events(trace):
+        if isinstance(event, DeliveredBatch):
+            for each in event.messages:
+                if each.message is not None:
+                    delivered.setdefault(message_text(each.message), set()).add(event.process >> 48)
+    message = next(name for name, nodes in delivered.items() if nodes == {0, 1})
+    capsys.readouterr()
+    assert run(["trace", "show", str(trace), "--message", message]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["n0", "n1", "n2", "n3"]
+    assert sum("✗" in line and f"without having delivered {message}" in line for line in lines) == 2
+    assert run(["trace", "show", str(tmp_path)]) == 2
+    assert "is a folder of runs: name one of them, such as " in capsys.readouterr().err
+
+
+def test_lives_of_live_nodes_are_numbered() -> None:
+    first, second, other = (process_id_from(NodeId(n), Incarnation(at)) for n, at in ((1, 1700), (1, 1800), (2, 1750)))
+    lives = Lives([second, other, first])
+    said = f"view 8.{process_text(second)} of {process_text(first)} {process_text(other)}"
+    assert lives.text(f"{said}, n9'123 and n1'{10**20}") == f"view 8.n1'2 of n1 n2, n9'123 and n1'{10**20}"
