@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 
 from ordercast.api.callback import OnMessage
@@ -46,7 +47,7 @@ class DaemonTarget:
 
     def unreachable(self, problems: Sequence[str], *, again: bool) -> Unreachable:
         where = "; ".join(problems) or "no daemon runs on this machine"
-        waited = f" within {self.wait_s:g} s" if self.wait_s and not again else ""
+        waited = f" within {self.wait_s:g} s" if 0 < self.wait_s < inf and not again else ""
         return Unreachable(
             f"no daemon can be reached{waited} ({where}): start one with `ordercast up` or `ordercast daemon`"
         )

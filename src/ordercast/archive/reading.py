@@ -302,4 +302,4 @@ def _cut(frame: ArchiveFrame, first: int, last: int) -> ArchiveFrame:
 
 def _hint(folder: Path) -> str:
     there = groups_in(folder)
-    return f"there are {', '.join(there)}" if there else "it is empty"
+    return f"there are {', '.join(there)}" if there else "no group has one there"

@@ -83,6 +83,8 @@ class Roster:
     def with_entry(self, entry: Entry) -> Roster:
         """The next version, with one node more. UsageError when its id, name or place is taken."""
         for other in self.entries:
+            if (other.node, other.name) == (entry.node, entry.name):
+                raise UsageError(f"{entry.name} is on the list already, with the id {entry.node}")
             if other.node == entry.node:
                 raise UsageError(f"{entry.node} is the id of {other.name}: choose another")
             if other.name == entry.name:

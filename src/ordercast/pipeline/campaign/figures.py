@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -91,7 +92,7 @@ def predictions_of(campaign: Campaign, comparison: Comparison) -> Predictions:
 
 
 def _plot(comparison: Comparison, curves: Sequence[Curve], predicted: Predictions) -> Plot:
-    series = [*_claimed(comparison, curves), *_ours(curves)]
+    series = [*_claimed(comparison, curves), *_ours(comparison, curves)]
     for number, (curve, values) in enumerate(predicted.items()):
         colour = [one.name for one in curves].index(curve) if comparison.series else 2
         name = "" if number else PREDICTED  # the legend explains dashes once
@@ -108,13 +109,19 @@ def _axis(comparison: Comparison, name: str, label: str) -> Axis:
     return Axis(label, is_log=True) if name in comparison.log else Axis(label, low=0)
 
 
-def _ours(curves: Sequence[Curve]) -> list[Series]:
+def _shown(comparison: Comparison, curve: Curve) -> str:
+    """Return what people read of a curve: true and false, and numbers, say nothing without their axis."""
+    is_telling = not comparison.series or not re.fullmatch(r"True|False|[\d.]+", curve.name)
+    return curve.name if is_telling else f"{comparison.series} {curve.name.lower()}"
+
+
+def _ours(comparison: Comparison, curves: Sequence[Curve]) -> list[Series]:
     series = []
     for colour, curve in enumerate(curves):
         bounds = [(x, min(values), max(values)) for x, values in sorted(curve.values.items())]
         if any(low < high for _, low, high in bounds):
             series.append(Series("", bounds, Shape.BAND, colour))
-        series.append(Series(curve.name, list(curve.means().items()), Shape.LINE_AND_DOTS, colour))
+        series.append(Series(_shown(comparison, curve), list(curve.means().items()), Shape.LINE_AND_DOTS, colour))
     return series
 
 
@@ -146,7 +153,7 @@ def _table(comparison: Comparison, curves: Sequence[Curve], predicted: Predictio
     for curve in curves:
         foretold, means = predicted.get(curve.name, {}), curve.means()
         is_alone = len(curves) == 1
-        columns += [curve.name, *(([PREDICTED, AGAINST] if is_alone else [BESIDE]) if foretold else [])]
+        columns += [_shown(comparison, curve), *(([PREDICTED, AGAINST] if is_alone else [BESIDE]) if foretold else [])]
         for x, row in zip(places, rows, strict=True):
             row.append(_number(means.get(x)))
             row += [_number(foretold.get(x))] if foretold and is_alone else []
