@@ -6,6 +6,7 @@ and after the transitional signal. Messages are numbers, in the order in which t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,6 +65,9 @@ class Sending:
     views: dict[str, Stay]
     owed: list[str]  # groups that its sender is in, or will be before the message comes
     is_calm: bool  # all daemons were in one configuration, and stayed so
+    leaving: frozenset[str] = (
+        frozenset()
+    )  # groups that its sender had asked to leave, and did not yet know to have left
 
 
 @dataclass(slots=True)
@@ -93,6 +97,9 @@ class JudgedClient:
     stays: dict[str, list[Stay]] = field(default_factory=dict)  # by group
     current: dict[str, Stay] = field(default_factory=dict)  # the groups that it is in
     wanted: dict[str, bool] = field(default_factory=dict)  # by group: it asked last to be in it, or out of it
+    leaving: Counter[str] = field(
+        default_factory=Counter
+    )  # by group: how often it asked to leave, and has not left yet
     asked: dict[str, int] = field(
         default_factory=dict
     )  # by group: how many messages were sent when it last asked to join
@@ -231,14 +238,17 @@ class GroupHistory:
         client.asked.update(dict.fromkeys(event.groups, len(self.sendings)))
 
     def _asked_leave(self, event: AskedLeave) -> None:
-        self.clients[event.client].wanted.update(dict.fromkeys(event.groups, False))
+        client = self.clients[event.client]
+        client.wanted.update(dict.fromkeys(event.groups, False))
+        client.leaving.update(event.groups)
 
     def _sent(self, event: Sent) -> None:
         client = self.clients[event.client]
         number = self.numbers[event.message] = len(self.sendings)
         views = {group: client.current[group] for group in event.groups if group in client.current}
         owed = [group for group in event.groups if client.wanted.get(group)]
-        self.sendings.append(Sending(event, client, views, owed, self.is_calm))
+        leaving = frozenset(group for group in event.groups if client.leaving[group] > 0)
+        self.sendings.append(Sending(event, client, views, owed, self.is_calm, leaving))
         client.sent.append(number)
         self.events.append((client, number, True))
 
@@ -296,6 +306,7 @@ class GroupHistory:
 
     def _got_left(self, event: GotLeft) -> None:
         client = self.clients[event.client]
+        client.leaving[event.group] -= 1
         stay = client.current.pop(event.group, None)
         if stay is None:
             self.oddities.append(Oddity("outside", client, f"left {event.group} without being in it"))

@@ -29,8 +29,8 @@ class SelfDelivery(GroupChecker):
         for number, sending in enumerate(self.history.sendings):
             client = sending.sender
             groups = sending.owed
-            if self.history.is_early(number):  # it passes by a join
-                groups = [group for group in groups if group in sending.views]
+            if self.history.is_early(number):  # it passes by a join, and one after a leave may be under way
+                groups = [group for group in groups if group in sending.views and group not in sending.leaving]
             is_owed = groups and client.end is None and not sending.sent.self_discard
             if is_owed and number not in client.has and self.history.is_owed(number, client):
                 yield self.witness(f"never got its own message to {groups[0]}", client, number)

@@ -10,7 +10,7 @@ from ordercast.checker.verdict import Outcome
 from ordercast.model.ids import Incarnation, Instant, NodeId, process_id_from
 from ordercast.model.promises import GroupPromise
 from ordercast.model.service import Service
-from ordercast.trace.client_records import ClientEvent, GotDropped
+from ordercast.trace.client_records import AskedJoin, AskedLeave, ClientEvent, GotDropped
 from ordercast.trace.records import Started
 
 from ..histories import EARLY
@@ -124,3 +124,15 @@ def test_a_loss_behind_an_early_message_lies_at_any_place_behind_the_last_one_in
     events = story.finished()
     expected = Outcome.VALID if is_told else Outcome.INVALID
     assert _outcome(events, GroupPromise.AGREED_DELIVERY) is expected
+
+
+def test_one_that_left_and_joins_again_may_miss_what_it_sends_meanwhile_also_when_it_reads_that_late() -> None:
+    """The message passes by the second join: its sender, who still reads the first view, is in no group then."""
+    story = _together("a", "b")
+    at, client = story.now, story.ids["a"]
+    story.events += [AskedLeave(at, client, ("g",)), AskedJoin(at, client, ("g",))]
+    story.send("a", "g", service=R)
+    assert _outcome(story.finished(), GroupPromise.SELF_DELIVERY) is Outcome.VALID
+    story = _together("a", "b")
+    story.send("a", "g", service=R)
+    assert _outcome(story.finished(), GroupPromise.SELF_DELIVERY) is Outcome.INVALID
