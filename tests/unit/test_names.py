@@ -141,7 +141,7 @@ WHO_SPEAKS_OF_RINGS = {
         *("daemon/authority.py", "daemon/clients/certificates.py", "daemon/clients/door.py", "daemon/config/rights.py"),
         *("session/client_half.py", "session/daemon_half.py", "session/desk.py", "session/pem.py", "session/pieces.py"),
         *("session/requests.py", "session/rights.py", "cli/status.py", "daemon/status/bearer.py"),
-        *("daemon/status/guard.py", "daemon/status/http.py"),
+        *("daemon/status/guard.py", "daemon/status/http.py", "cli/config.py"),
     ),
     "values in every trace: notes, reasons, promises, and how a ring fills a position": (
         *("model/configuration.py", "model/ids.py", "model/notes.py", "model/promises.py"),

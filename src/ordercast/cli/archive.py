@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from ordercast.archive.reading import Entry, Lost
 from ordercast.cli.event_text import listed
 from ordercast.cli.payload_text import payload_document, shown
 from ordercast.cli.tables import new_table
-from ordercast.cli.terminal import Meter, complain, output, wipe, write_json
+from ordercast.cli.terminal import Meter, complain, note, output, wipe, write_json
 from ordercast.model.errors import WireError
 from ordercast.model.events import Message, Transition, View
 from ordercast.model.printable import json_text, safe
@@ -107,7 +107,13 @@ def list_command(folder: Path, as_json: bool) -> int:
             mark,
         )
     output().print(table)
+    _say_if_none(folder, rows)
     return 0
+
+
+def _say_if_none(folder: Path, found: Sequence[object]) -> None:
+    if not found:
+        note(f"no group has an archive in {folder}", always=True)
 
 
 def _branches(found: Archive, group: str) -> list[dict[str, Any]]:
@@ -142,6 +148,7 @@ def verify(folder: Path, as_json: bool) -> int:
         for result in results:
             table.add_row(result["group"], f"{result['entries']:,}", result["digest"][:16], result["verdict"])
         output().print(table)
+        _say_if_none(folder, results)
     for result in results:
         if result["verdict"] != "VALID":
             complain(f"{result['group']}: {result['why']}")

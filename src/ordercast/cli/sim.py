@@ -22,6 +22,7 @@ from ordercast.model.ids import SECOND
 from ordercast.model.service import Service
 from ordercast.networks.config import Replication
 from ordercast.order.catalogue import DEFAULT
+from ordercast.order.gateways.promised import ENGINE as GATEWAYS
 from ordercast.sim.calm_swarm import usual_options
 from ordercast.sim.fault_text import fault_from
 from ordercast.sim.network_swarm import SIM_NETWORKS
@@ -96,7 +97,7 @@ def sim(
             messages=messages,
             clients=clients,
             services=_services(service, engine or DEFAULT),
-            attachments=_attachments(attach, topology, rings, nodes, seed),
+            attachments=_attachments(engine or DEFAULT, attach, topology, rings, nodes, seed),
             links=tuple(one for text in link or () for one in links_from_text(text)),
             rates=tuple(rate_from_text(text) for text in rate or ()),
             random_faults=faults,
@@ -173,13 +174,15 @@ def _network(loss: str, duplication: str, straggler: str, delay: str) -> SimOpti
 
 
 def _attachments(
-    attach: list[str] | None, topology: str | None, rings: int | None, nodes: int, seed: int
+    engine: str, attach: list[str] | None, topology: str | None, rings: int | None, nodes: int, seed: int
 ) -> Attachments:
     """Return the segments of each host, as they are written out or by the name of a topology."""
     if topology is None:
         if rings is not None:
             raise UsageError("--rings goes with --topology: say how gateways join them")
         return attachments_from(attach or (), nodes)
+    if engine != GATEWAYS:
+        raise UsageError("--topology goes with --engine gateways: other engines have no gateways to join rings by")
     if attach:
         raise UsageError("--topology attaches every host: leave out --attach, or leave out --topology")
     return attachments_of(topology_from(topology), rings, nodes, Random(f"rings {seed}"))

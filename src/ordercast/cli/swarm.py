@@ -16,7 +16,7 @@ from ordercast.cli.drawing import coverage_table
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.recording import record, run_info
 from ordercast.cli.smallest import draw_smallest, shrunken
-from ordercast.cli.terminal import INTERRUPTED, Meter, complain, output, write_json
+from ordercast.cli.terminal import INTERRUPTED, Meter, complain, note, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT
 from ordercast.sim.options import SimOptions
@@ -112,6 +112,8 @@ def run_swarm(
         _draw(output(), harvest)
         if smallest is not None:
             draw_smallest(output(), smallest)
+        elif shrinks and not harvest.failures:
+            note("nothing to shrink: no seed failed")
     if harvest.failures or (strict_coverage and harvest.never()):
         return 1
     return INTERRUPTED if harvest.is_interrupted else 0

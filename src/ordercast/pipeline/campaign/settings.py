@@ -102,10 +102,12 @@ def _values(settings: Settings, part: str, usual: object) -> dict[str, Any]:
 
 def _value(name: str, field: str, value: Any, usual: Any) -> Any:
     """As the type of the usual value asks for."""
-    if field.endswith("_ns") and isinstance(value, str):
-        return duration_from(value)
-    if isinstance(value, str) and type(usual) is int:
-        return size_from(value)
+    if isinstance(value, str) and (field.endswith("_ns") or type(usual) is int):
+        try:
+            return duration_from(value) if field.endswith("_ns") else size_from(value)
+        except UsageError:
+            kind = "duration, such as 80ms or 0.3s" if field.endswith("_ns") else "number, such as 5, or 4K of bytes"
+            raise UsageError(f"{name} = {value!r} is no {kind}") from None
     if field == "services":
         return tuple(_service(word) for word in value)
     if field == "delays":
