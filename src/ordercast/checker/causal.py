@@ -20,8 +20,8 @@ Where a message may be delivered in several configurations, places alone are com
 
 Where the engine prunes, a process need not have what it is not owed, and chains may lead through messages that it
 lacks. So that it lacks nothing else, one more fact is checked: a message's place is above those of all that its
-submitter had delivered in its configuration. Where positions are only names, this says that deliveries and causes
-together do not contradict each other (`linear.py`); what was ordered again, or lost with its source (`lost.py`), is
+submitter had delivered in its configuration. Where positions are only names, nothing may come before what it depends on
+over any chain (`causes.py`); what was ordered again, or lost with its source (`lost.py`), is
 left out.
 """
 
@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 
 from ordercast.checker.base import Checker
+from ordercast.checker.causes import Pasts
 from ordercast.checker.history import NONE
 from ordercast.checker.life import Life
 from ordercast.checker.linear import extensions_of
@@ -129,10 +130,34 @@ class Causal(Checker):
                     yield self.witness(f"its place is not above that of {text}, on which it may depend", number=number)
 
     def _contradicted(self) -> Iterator[Witness]:
-        for home, extension in extensions_of(self.history, with_causes=True).items():
-            for number in extension.contradicted:
-                if not self.history.is_again(number):
-                    yield self.witness("delivered before something that it may depend on", None, number, home)
+        history = self.history
+        for home, extension in extensions_of(history, with_causes=True).items():
+            pasts = self._pasts(home, extension.contradicted)
+            for life in history.lives() if extension.contradicted else ():
+                for number, cause in pasts.overtaken(life.numbers_of_homes().get(home, [])):
+                    if not history.is_again(number) and not history.is_again(cause):
+                        text = message_text(history.identity(cause))
+                        yield self.witness(
+                            f"delivered before {text}, on which it may depend", life.process, number, home
+                        )
+
+    def _pasts(self, home: ConfigurationId, numbers: list[int]) -> Pasts:
+        """Gather what these messages may depend on: all that their submitters had delivered in the configuration, and
+        what their senders had sent before."""
+        columns, pasts = self.history.columns, Pasts(numbers)
+        known: dict[ProcessId, tuple[int, int]] = {}  # how much of what it delivered is gathered, and all of that
+        delivered = {life.process: life.numbers_of_homes().get(home, []) for life in self.history.lives()}
+        for number, (seen, count) in enumerate(zip(columns.seen_homes, columns.seen_counts, strict=True)):
+            submitter = self.history.identity(number).process
+            if seen == home:
+                done, past = known.get(submitter, (0, 0))
+                for cause in delivered.get(submitter, [])[done:count]:
+                    past |= pasts.with_itself(cause)
+                known[submitter] = max(done, count), past
+                pasts.depends(number, past)
+            if columns.previous[number] != NONE:
+                pasts.depends(number, pasts.with_itself(columns.previous[number]))
+        return pasts
 
     def _is_due(self, process: ProcessId, cause: int, number: int) -> bool:
         """Whether a process had to deliver one message before another."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from ordercast.checker.causes import Pasts
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import GroupHistory, JudgedClient
 from ordercast.checker.groups.matters import GroupMatter
@@ -136,9 +137,23 @@ class Causal(GroupChecker):
             got_last, sent_last = last.get(client, [number, number])
             last[client] = [got_last, number] if is_sent else [number, sent_last]
         for sequences in _sequences(history, is_bound=True).values():
-            for number in extension_of(sequences.values(), causes).contradicted:
-                sender = history.sendings[number].sender
-                yield self.witness("its message came before something that it may depend on", sender, number)
+            contradicted = extension_of(sequences.values(), causes).contradicted
+            pasts = self._pasts(contradicted)
+            for client, numbers in sequences.items() if contradicted else ():
+                for number, cause in pasts.overtaken(numbers):
+                    message = history.sendings[cause].sent.message
+                    yield self.witness(f"got it before {message}, on which it may depend", client, number)
+
+    def _pasts(self, numbers: list[int]) -> Pasts:
+        """Gather what these messages may depend on: all that their senders had got, or sent, before."""
+        history, pasts = self.history, Pasts(numbers)
+        known: dict[JudgedClient, int] = {}
+        for client, number, is_sent in history.events:
+            past = known.get(client, 0)
+            if is_sent and history.sendings[number].sent.service >= Service.CAUSAL:
+                pasts.depends(number, past)
+            known[client] = past | pasts.with_itself(number)
+        return pasts
 
     def _broken(self, cause: int, number: int) -> Iterator[Witness]:
         message = self.history.sendings[cause].sent.message

@@ -92,7 +92,7 @@ def test_a_message_comes_after_what_it_may_depend_on_over_others_too() -> None:
     effect = story.send("b", "h")
     _get(story, "b", effect)
     _get(story, "c", effect, cause)
-    assert_invalid(GroupPromise.CAUSAL, story.events, "may depend on")
+    assert_invalid(GroupPromise.CAUSAL, story.events, "on which it may depend")
 
 
 def test_whoever_has_a_message_of_a_view_has_all_that_others_got_before_it() -> None:
