@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
-from ordercast.model.ids import MILLISECOND
+from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SIM_SITES, SimOptions
 from ordercast.sim.topology import Line, Rate
@@ -19,6 +19,7 @@ SITES_MAX = 4
 TROUBLES_MAX = 7
 PRUNED = 0.4  # of the runs have topics
 SCENES_EVERY, SCENES_FIRST = 8, 7
+SETTLE_NS = 20 * SECOND  # a saturated run needs it, where the window is small and the sites are far apart
 EARLIEST_NS = 80 * MILLISECOND  # by then there may be one view
 SiteHosts = list[list[int]]  # by site
 
@@ -52,6 +53,7 @@ def with_sites(options: SimOptions, seed: int) -> SimOptions:
         links=(),
         faults=tuple(sorted(faults, key=lambda fault: fault.at)),
         fault_time_ns=until,
+        settle_ns=SETTLE_NS,
     )
 
 
