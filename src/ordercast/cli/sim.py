@@ -181,10 +181,10 @@ def _attachments(
         if rings is not None:
             raise UsageError("--rings goes with --topology: say how gateways join them")
         return attachments_from(attach or (), nodes)
-    if engine != GATEWAYS:
-        raise UsageError("--topology goes with --engine gateways: other engines have no gateways to join rings by")
     if attach:
         raise UsageError("--topology attaches every host: leave out --attach, or leave out --topology")
+    if engine != GATEWAYS:
+        raise UsageError("--topology goes with --engine gateways: other engines have no gateways to join rings by")
     return attachments_of(topology_from(topology), rings, nodes, Random(f"rings {seed}"))
 
 
