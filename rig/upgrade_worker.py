@@ -65,6 +65,7 @@ class Users:
                 await user.send("orders", text.encode(), confirm=True)
             except ordercast.ConnectionLost:
                 self.unsure.append(text)
+                await asyncio.sleep(0.01)  # clients of older versions do not let the event loop have its turn
             else:
                 self.sure.append(text)
 

@@ -127,3 +127,21 @@ async def test_a_daemon_that_ends_in_order_says_so_and_its_clients_are_gone_from
         view = await view_with(witness, witness.name)
         assert view.reason in (Reason.DISCONNECT, Reason.NETWORK)
         assert not (cluster.folder / "beta.sock").exists()
+
+
+@live
+async def test_whoever_sends_again_at_once_does_not_keep_its_client_from_finding_a_daemon(cluster: Cluster) -> None:
+    addresses = f"{cluster.unix('alpha')} {cluster.unix('beta')}"
+    async with ordercast.connect(addresses, reconnect=True) as client:
+        await client.send("orders", b"first", confirm=True)
+        link = client._link
+        assert link is not None and link._transport is not None
+        link._transport.close()  # what the event loop is still to tell
+        failures = 0
+        while failures < 100:
+            try:
+                await client.send("orders", b"second", confirm=True)
+                break
+            except ConnectionLost:
+                failures += 1
+        assert failures <= 1

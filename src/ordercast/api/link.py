@@ -195,21 +195,31 @@ class ClientLink(SessionLink, asyncio.BufferedProtocol):
                 if self.half.credit < size and (want := self.half.want(size)) is not None:
                     self.write(want)
                 while self.half.credit < size:
-                    self._check_open()
+                    if self._is_closed:
+                        await self._closed()
                     self._paid.clear()
                     await self._paid.wait()
-        self._check_open()
+        if self._is_closed:
+            await self._closed()
 
     async def drained(self) -> None:
         while self.is_full:
-            self._check_open()
+            if self._is_closed:
+                await self._closed()
             if self._drain is None or self._drain.done():
                 self._drain = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._drain)
 
-    def _check_open(self) -> None:
-        if self._transport is None or self._transport.is_closing():
-            raise ConnectionLost(self._why or "the connection to the daemon is closed")
+    @property
+    def _is_closed(self) -> bool:
+        return self._transport is None or self._transport.is_closing()
+
+    async def _closed(self) -> None:
+        """Raise ConnectionLost, and not before the client knows of it: whoever tries again at once would keep the event
+        loop from telling it, for ever."""
+        if self._transport is not None:
+            await asyncio.shield(self._gone)
+        raise ConnectionLost(self._why or "the connection to the daemon is closed")
 
     async def say_bye(self) -> None:
         """The daemon closes when it has read all that was sent. If this end closed first while something was on its way
