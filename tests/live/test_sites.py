@@ -76,7 +76,7 @@ def judged(folder: Path) -> None:
     assert checkers.verdict().outcome is Outcome.VALID, checkers.verdict().sentence
 
 
-@pytest.mark.parametrize("protocol", ["udp", "tcp"])
+@pytest.mark.parametrize("protocol", [pytest.param("udp", marks=pytest.mark.long), "tcp"])
 @live
 async def test_what_is_sent_anywhere_comes_in_one_order_everywhere(tmp_path: Path, protocol: str) -> None:
     """Over a line of links, of which one has the protocol."""
