@@ -121,7 +121,6 @@ man: $(READY)  ## manual pages of all commands, in build/man/man1: MANPATH=build
 
 setup: $(READY)
 
-$(READY): PYTHON := $(PYTHON)
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Ordercast needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1): try make PYTHON=python3.12" >&2; exit 2; }

@@ -132,8 +132,10 @@ class Causal(Checker):
     def _contradicted(self) -> Iterator[Witness]:
         history = self.history
         for home, extension in extensions_of(history, with_causes=True).items():
+            if not extension.contradicted:
+                continue
             pasts = self._pasts(home, extension.contradicted)
-            for life in history.lives() if extension.contradicted else ():
+            for life in history.lives():
                 for number, cause in pasts.overtaken(life.numbers_of_homes().get(home, [])):
                     if not history.is_again(number) and not history.is_again(cause):
                         text = message_text(history.identity(cause))

@@ -93,12 +93,14 @@ def show(run: Path, message: str | None, around: str, as_json: bool) -> int:
         timeline.observe(event)
     lives = Lives(_processes(events) if is_live else ())
     start = min((entry.at for entry in timeline.entries), default=0) if is_live else 0
-    rows = rows_around(events, timeline.entries, message, around_ns, lives) if message is not None else []
-    entries = [_called(entry, lives, start) for entry in timeline.entries] if message is None else []
+    if message is None:
+        rows = [_row(entry) for entry in timeline.entries]
+    else:
+        rows = rows_around(events, timeline.entries, message, around_ns, lives)
     if as_json:
-        write_json({"message": message, "rows": [_document(row) for row in rows or map(_row, timeline.entries)]})
+        write_json({"message": message, "rows": [_document(row) for row in rows]})
     elif message is None:
-        draw_timeline(output(), entries)
+        draw_timeline(output(), [_called(entry, lives, start) for entry in timeline.entries])
     else:
         rows = [_called(row, lives, start) for row in rows]
         processes = sorted({process for row in rows for process in row.processes})

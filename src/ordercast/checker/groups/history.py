@@ -65,9 +65,7 @@ class Sending:
     views: dict[str, Stay]
     owed: list[str]  # groups that its sender is in, or will be before the message comes
     is_calm: bool  # all daemons were in one configuration, and stayed so
-    leaving: frozenset[str] = (
-        frozenset()
-    )  # groups that its sender had asked to leave, and did not yet know to have left
+    leaving: frozenset[str]  # groups that its sender had asked to leave, and did not yet know to have left
 
 
 @dataclass(slots=True)
@@ -97,9 +95,7 @@ class JudgedClient:
     stays: dict[str, list[Stay]] = field(default_factory=dict)  # by group
     current: dict[str, Stay] = field(default_factory=dict)  # the groups that it is in
     wanted: dict[str, bool] = field(default_factory=dict)  # by group: it asked last to be in it, or out of it
-    leaving: Counter[str] = field(
-        default_factory=Counter
-    )  # by group: how often it asked to leave, and has not left yet
+    leaving: Counter[str] = field(default_factory=Counter)  # by group: leaves that it asked for, and has not read of
     asked: dict[str, int] = field(
         default_factory=dict
     )  # by group: how many messages were sent when it last asked to join

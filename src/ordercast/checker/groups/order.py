@@ -138,8 +138,10 @@ class Causal(GroupChecker):
             last[client] = [got_last, number] if is_sent else [number, sent_last]
         for sequences in _sequences(history, is_bound=True).values():
             contradicted = extension_of(sequences.values(), causes).contradicted
+            if not contradicted:
+                continue
             pasts = self._pasts(contradicted)
-            for client, numbers in sequences.items() if contradicted else ():
+            for client, numbers in sequences.items():
                 for number, cause in pasts.overtaken(numbers):
                     message = history.sendings[cause].sent.message
                     yield self.witness(f"got it before {message}, on which it may depend", client, number)

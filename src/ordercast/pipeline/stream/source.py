@@ -237,7 +237,7 @@ class ArchiveBatchReader(DataSourceReader):
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._plan = plan_from(options, columns_of(schema))
-        if len(self._plan.of_streams):
+        if self._plan.of_streams:
             raise UsageError(f"{', '.join(self._plan.of_streams)}: for a stream, and this is a table")
 
     def partitions(self) -> list[ArchivePartition]:
