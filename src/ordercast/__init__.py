@@ -140,7 +140,7 @@ _SERVICES = ("RELIABLE", "FIFO", "CAUSAL", "AGREED", "SAFE")  # ordercast.SAFE f
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 if not TYPE_CHECKING:  # a type checker has the imports above, and finds what is not among them

@@ -10,6 +10,7 @@ from typing import Any
 from ordercast.api.direct import DirectClient
 from ordercast.api.group_inbox import GroupQueue
 from ordercast.api.pieces import events_of, rest_of
+from ordercast.model.arguments import check_timeout
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Event, Piece
 
@@ -30,6 +31,8 @@ class BlockingStream:
 
     def receive(self, timeout: float | None = None) -> Event | None:
         """The next event; None at the end of the stream. TimeoutError when nothing came within so many seconds."""
+        if timeout is not None:
+            check_timeout(timeout)
         while True:
             for event in self._events:
                 self._read += 1

@@ -42,6 +42,7 @@ class Client(SessionMember):
         self._pause = 0.0  # before the next try
 
     async def __aenter__(self) -> Self:
+        self.check_open()
         return self
 
     async def __aexit__(self, *how: object) -> None:

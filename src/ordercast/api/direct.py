@@ -206,7 +206,7 @@ class DirectClient(SessionMember):
 
     async def leave_within(self, seconds: float, group: str) -> None:
         self._check_usable()
-        self.joined.discard(group)
+        self._joined.discard(group)
         self._change((group,), False, time.monotonic() + seconds)
 
     async def _send(
@@ -280,7 +280,7 @@ class DirectClient(SessionMember):
         number, payload, promise = self._requests.new(data, headers)
         groups = checked_destinations(to if isinstance(to, str) else tuple(to))
         checked_service(service)
-        check_may_send(groups, self.joined)
+        check_may_send(groups, self._joined)
         try:
             self._put_out(groups, [payload], service, False, False, True, until)
             reply: Message = self._result(promise, until)

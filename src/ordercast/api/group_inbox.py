@@ -20,6 +20,7 @@ from ordercast.api.callback import CallbackQueue, OnMessage
 from ordercast.api.inbox import Inbox, Queue
 from ordercast.api.pieces import events_of, rest_of
 from ordercast.groups.names import sink_of
+from ordercast.model.arguments import check_timeout
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Event, Left, Piece, Reconnected
 from ordercast.session.counters import CallbackCounters
@@ -29,6 +30,7 @@ GroupQueue = Queue[Piece, Event]
 
 async def received(queue: GroupQueue, timeout: float | None) -> Event | None:
     """Return the next event; None at the end of the stream. Raises TimeoutError; what comes later is not lost by it."""
+    check_timeout(timeout)
     try:
         async with asyncio.timeout(timeout) as limit:
             return await queue.next_event()
@@ -43,10 +45,13 @@ async def received(queue: GroupQueue, timeout: float | None) -> Event | None:
 class InboxOwner(Protocol):
     """The member whose inbox it is."""
 
-    joined: set[str]
+    @property
+    def joined(self) -> Collection[str]: ...
 
     @property
     def name(self) -> str: ...
+
+    def is_in(self, group: str) -> bool: ...
 
 
 class GroupInbox(Inbox[Piece, Event]):
@@ -157,7 +162,7 @@ class GroupInbox(Inbox[Piece, Event]):
         for group in groups:
             if (queue := self._claims.get(group)) is not None:
                 queues[queue] = None
-            elif group in self._owner.joined or (group == self._owner.name and self.main.is_wanted):
+            elif self._owner.is_in(group) or (group == self._owner.name and self.main.is_wanted):
                 queues[self.main] = None
         return queues or ([self.main] if groups and self.main.is_wanted else ())
 

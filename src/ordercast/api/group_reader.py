@@ -43,7 +43,7 @@ class GroupReader:
             raise UsageError("a group is read in one block: call group() again")
         self._is_used = True
         self.member.inbox.claim(self.group, self.queue, self.member)
-        if self.group not in self.member.joined:
+        if not self.member.is_in(self.group):
             self._has_joined = True
             try:
                 await self.member.join(self.group)
@@ -74,7 +74,7 @@ class GroupReader:
 
     async def _end(self) -> None:
         self.member.inbox.end(self.queue)
-        if self._has_joined and self.group in self.member.joined:
+        if self._has_joined and self.member.is_in(self.group):
             self.member.inbox.pass_over(self.group)
             with suppress(Error, TimeoutError):  # a stream that has ended is left already
                 await self.member.leave_within(LEAVE_S, self.group)

@@ -32,6 +32,7 @@ from ordercast.groups.names import (
     checked_groups,
     checked_joinable,
 )
+from ordercast.model.arguments import check_timeout
 from ordercast.model.errors import ConnectionLost, UsageError
 from ordercast.model.events import Event, Message
 from ordercast.model.ids import Position
@@ -51,7 +52,7 @@ class Member(ABC):
         joined: set[str] | None = None,
         requests: Inquiries | None = None,
     ) -> None:
-        self.joined = set() if joined is None else joined  # groups that were asked for
+        self._joined = set() if joined is None else joined  # groups that were asked for
         self._memberships_max = memberships_max
         self._on_loss: list[Callable[[str], None]] = []
         self._requests = requests or Inquiries()
@@ -59,8 +60,17 @@ class Member(ABC):
         self.callback: CallbackCounters | None = None  # of on_message, where there is one
 
     def __repr__(self) -> str:
-        groups = f" in {', '.join(sorted(self.joined))}" if self.joined else ""
+        groups = f" in {', '.join(sorted(self._joined))}" if self._joined else ""
         return f"<{type(self).__name__} {self.name or 'not connected'}{groups}>"
+
+    @property
+    def joined(self) -> frozenset[str]:
+        """The groups that were asked for."""
+        return frozenset(self._joined)
+
+    def is_in(self, group: str) -> bool:
+        """Whether this group was asked for."""
+        return group in self._joined
 
     @property
     @abstractmethod
@@ -83,12 +93,12 @@ class Member(ABC):
             raise UsageError(f"{self.name} is draining, and joins nothing any more: connect again")
         wanted = checked_groups(groups)
         for group in wanted:
-            if group in self.joined:
+            if group in self._joined:
                 raise UsageError(f"{self.name} is in the group {group} already")
         most = self._memberships_max
-        if most is not None and len(self.joined) + len(wanted) > most:
+        if most is not None and len(self._joined) + len(wanted) > most:
             raise UsageError(f"one member is in at most {most:,} groups: use several clients")
-        self.joined.update(wanted)
+        self._joined.update(wanted)
         await self._ask(wanted, joins=True)
 
     async def leave(self, *groups: str) -> None:
@@ -96,9 +106,9 @@ class Member(ABC):
         self._check_usable()
         wanted = checked_groups(groups)
         for group in wanted:
-            if group not in self.joined:
+            if group not in self._joined:
                 raise UsageError(f"{self.name} is not in the group {group}")
-        self.joined.difference_update(wanted)
+        self._joined.difference_update(wanted)
         await self._ask(wanted, joins=False)
 
     async def leave_within(self, seconds: float, group: str) -> None:
@@ -210,7 +220,7 @@ class Member(ABC):
         With `confirm` the place of the last. `headers`: of each of them, beside its own."""
         groups = checked_destinations(to if isinstance(to, str) else tuple(to))
         checked_service(service)
-        check_may_send(groups, self.joined)
+        check_may_send(groups, self._joined)
         data, headed = checked_contents(payloads, headers)
         if not data:
             return None
@@ -229,6 +239,7 @@ class Member(ABC):
     ) -> Message:
         """Send a message that wants a reply, and return the first one. TimeoutError when none came within so many
         seconds: nobody may be there. Replies do not come in the stream."""
+        check_timeout(timeout)
         number, payload, future = self._requests.new(data, headers)
         try:
             async with asyncio.timeout(timeout):
@@ -242,7 +253,7 @@ class Member(ABC):
     async def _send_request(self, to: str | Iterable[str], payload: bytes, service: Service) -> None:
         groups = checked_destinations(to if isinstance(to, str) else tuple(to))
         checked_service(service)
-        check_may_send(groups, self.joined)
+        check_may_send(groups, self._joined)
         await self._send(groups, [payload], service, confirm=False, self_discard=False, headed=True)
 
     async def reply(
@@ -295,10 +306,10 @@ class Member(ABC):
         is still to be read, and can be replied to; then the stream ends. Nothing can be joined any more. A replica has
         to be closed first."""
         self._check_usable()
-        if parts := sorted(group for group in self.joined if group.startswith(RESERVED)):
+        if parts := sorted(group for group in self._joined if group.startswith(RESERVED)):
             raise UsageError(f"{self.name} carries {parts[0].lstrip(RESERVED)}: close the replica first, then drain")
         self._is_draining = True
-        left = sorted(self.joined)
+        left = sorted(self._joined)
         for start in range(0, len(left), GROUPS_MAX):
             await self.leave(*left[start : start + GROUPS_MAX])
         await self._send((self.name,), [b""], Service.AGREED, confirm=True, self_discard=True, headed=False)

@@ -28,6 +28,11 @@ class SessionMember(Member):
         self.inbox.shows_sinks = target.sinks
         self.target = target
 
+    def __repr__(self) -> str:
+        if self.state.is_closed:
+            return f"<{type(self).__name__} {self.name}, closed>"
+        return super().__repr__()
+
     @property
     def name(self) -> str:
         return self.state.name
@@ -68,6 +73,11 @@ class SessionMember(Member):
     @abstractmethod
     async def _answer(self, question: Question) -> Any:
         """Return what the daemon says; one question is asked after the other."""
+
+    def check_open(self) -> None:
+        """Raise UsageError when the client was closed: it does not open again."""
+        if self.state.is_closed:
+            raise UsageError("the client was closed: connect again")
 
     def _check_usable(self) -> None:
         if self.state.link is None and (self.state.is_closed or not self.target.reconnect):

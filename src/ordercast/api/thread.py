@@ -126,7 +126,7 @@ class ThreadedNode(Member):
         """As every member does: the node ends its stream when all is in it, and this one ends behind it."""
         await self._over_there(self.node.drain())
         self._is_draining = True
-        self.joined.clear()
+        self._joined.clear()
 
     # In the node's thread
 

@@ -22,6 +22,7 @@ from typing import Any, Generic, TypeVar, assert_never, cast
 
 from ordercast.api.member import Member
 from ordercast.groups.names import AT, FORCES, meeting_of
+from ordercast.model.arguments import check_timeout
 from ordercast.model.errors import ConnectionLost, Error, UsageError
 from ordercast.model.events import Batch, Transition, View
 from ordercast.model.ids import SECOND, Instant
@@ -261,6 +262,12 @@ class Replica(Generic[FrontT]):
         is_command: bool = False,
         awaited: Callable[[], str] | None = None,
     ) -> T:
+        try:
+            check_timeout(timeout)
+        except UsageError:
+            if isinstance(waiting, Coroutine):
+                waiting.close()
+            raise
         try:
             async with asyncio.timeout(timeout) as limit:
                 return await waiting

@@ -45,6 +45,9 @@ class Member:
             self.put(batch(group, data=b"on its way"))
             self.put(Left(group))
 
+    def is_in(self, group: str) -> bool:
+        return group in self.joined
+
     def put(self, *pieces: Piece) -> None:
         for piece in pieces:
             self.inbox.put(piece, 10)

@@ -79,12 +79,12 @@ class HubMember(Member):
     def lose(self, why: str) -> None:
         """The connection. The others see that it is gone."""
         self._tell_loss(why)
-        for group in self.joined:
+        for group in self._joined:
             self.hub.forget(group, self)
 
     def come_back(self) -> None:
-        self.tell(Reconnected(self._name, tuple(self.joined), 0, None, "it broke"))
-        for group in self.joined:
+        self.tell(Reconnected(self._name, tuple(self._joined), 0, None, "it broke"))
+        for group in self._joined:
             self.hub.join(group, self)
 
     def end(self, error: BaseException) -> None:

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coro
 from itertools import count, islice
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
+from ordercast.model.arguments import check_timeout
 from ordercast.model.errors import Error, UsageError, WireError
 from ordercast.model.lineage import Term
 from ordercast.replicated.effects import Changed
@@ -282,6 +283,7 @@ class Front(Generic[MachineT]):
         return self._caller.watch()
 
     async def _ask(self, kind: int, fields: bytes = b"", timeout: float | None = None) -> Answer:
+        check_timeout(timeout)
         waiting = self._caller.submit(bytes([kind]) + fields)
         if timeout is None:
             return accepted(await waiting)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, Protocol, Self
 
+from ordercast.model.arguments import given
 from ordercast.model.errors import WireError
 from ordercast.replicated.machine import Frozen, Origin
 from ordercast.replicated.structures.base import (
@@ -186,6 +187,10 @@ class Held:
         return self._member.stint == self._stint and self._machine.token_of(self.claim) == self.token
 
 
+def ticket_bytes(held: Held) -> bytes:
+    return U64.pack(given(held, Held, "claim", "what acquire() or campaign() returned").claim.ticket)
+
+
 class ExclusiveFront(ClaimingFront[Exclusive[object]]):
     def __init__(self, machine: Exclusive[object], caller: Caller) -> None:
         super().__init__(machine, caller)
@@ -228,11 +233,11 @@ class ExclusiveFront(ClaimingFront[Exclusive[object]]):
 
     async def _release(self, held: Held, timeout: float | None) -> bool:
         """Whether it was still held."""
-        return (await self._ask(RELEASE, U64.pack(held.claim.ticket), timeout)).result == YES
+        return (await self._ask(RELEASE, ticket_bytes(held), timeout)).result == YES
 
     async def lost(self, held: Held, *, timeout: float | None = None) -> None:
         """Returns when it is held no longer: as soon as the connection to the daemon is lost, too."""
-        if held.is_held:
+        if given(held, Held, "claim", "what acquire() or campaign() returned").is_held:
             await self._caller.within(self._caller.until(lambda: None if held.is_held else True), timeout)
 
     def _withdraw(self, claim: Claim) -> None:

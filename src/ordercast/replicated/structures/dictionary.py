@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
+from ordercast.model.arguments import given
 from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.machine import Frozen, Origin
 from ordercast.replicated.structures.base import NO, YES, Applied, Caller, Cut, Front, Reloaded, Structure, accepted
-from ordercast.replicated.structures.fields import U32, U64, Reader, Value, optional_bytes, value_bytes
+from ordercast.replicated.structures.fields import U32, U64, Reader, Value, check_key, optional_bytes, value_bytes
 from ordercast.replicated.structures.key_order import KeyOrder
 from ordercast.replicated.structures.leases import LEASE_MARK, Leases
 from ordercast.replicated.structures.ticking import TICK, Timed, ticks_of
@@ -216,7 +217,7 @@ class DictionaryFront(Front[Dictionary]):
         """Returns when it is confirmed, with its position. `lease`: the key goes when that is over; UsageError when it
         is over already."""
         if lease is not None:
-            fields = U64.pack(lease.number) + value_bytes(key) + value_bytes(value)
+            fields = _lease_bytes(lease) + value_bytes(key) + value_bytes(value)
             answer = await self._ask(SET_LEASED, fields, timeout)
             if answer.result != YES:
                 raise UsageError(f"the lease {lease.number} is over: ask for another one with lease()")
@@ -248,7 +249,7 @@ class DictionaryFront(Front[Dictionary]):
     ) -> ComparedMany:
         """Set and delete (None) all of `values` if everything is as expected and the lease is not over; otherwise
         nothing."""
-        fields = U64.pack(0 if lease is None else lease.number) + _pairs_bytes(expected) + _pairs_bytes(values)
+        fields = (U64.pack(0) if lease is None else _lease_bytes(lease)) + _pairs_bytes(expected) + _pairs_bytes(values)
         answer = await self._ask(COMPARE_MANY, fields, timeout)
         succeeded = answer.result == YES
         found = dict(expected) if succeeded else _pairs_from(Reader(answer.result, 1))
@@ -262,11 +263,11 @@ class DictionaryFront(Front[Dictionary]):
 
     async def keep(self, lease: Lease, *, timeout: float | None = None) -> bool:
         """Its time begins anew. False when it was over already."""
-        return (await self._ask(KEEP, U64.pack(lease.number), timeout)).result == YES
+        return (await self._ask(KEEP, _lease_bytes(lease), timeout)).result == YES
 
     async def revoke(self, lease: Lease, *, timeout: float | None = None) -> bool:
         """It is over now, and its keys are gone. False when it was over already."""
-        return (await self._ask(REVOKE, U64.pack(lease.number), timeout)).result[:1] == YES
+        return (await self._ask(REVOKE, _lease_bytes(lease), timeout)).result[:1] == YES
 
     @asynccontextmanager
     async def leased(self, ttl: float, *, timeout: float | None = None) -> AsyncIterator[Lease]:
@@ -297,12 +298,14 @@ class DictionaryFront(Front[Dictionary]):
 
     def prefix(self, prefix: Value) -> list[tuple[Value, Value]]:
         """Items whose keys begin so, in the order of their keys, from the copy that is here."""
+        check_key(prefix)
         entries = self.machine.entries
         return [(key, entries[key]) for key in self.machine.order.beginning(entries, prefix)]
 
     def range(self, start: Value, end: Value | None = None) -> list[tuple[Value, Value]]:
         """Items with keys from `start` on and before `end`, in the order of their keys, from the copy that is here.
         Keys that are bytes and keys that are str are apart."""
+        check_key(start)
         if end is not None and type(start) is not type(end):
             raise UsageError("a range goes from bytes to bytes, or from str to str")
         entries = self.machine.entries
@@ -365,6 +368,10 @@ def _changed(applied: Applied) -> list[tuple[Value, Value | None]]:
 def _values_in(fields: Reader) -> Iterator[Value]:
     while not fields.is_at_end:
         yield fields.value()
+
+
+def _lease_bytes(lease: Lease) -> bytes:
+    return U64.pack(given(lease, Lease, "lease", "what lease() returned").number)
 
 
 def _pairs_bytes(pairs: Mapping[Value, Value | None]) -> bytes:

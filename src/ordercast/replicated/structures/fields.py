@@ -30,10 +30,20 @@ def value_bytes(value: Value) -> bytes:
     elif isinstance(value, bytes):
         data, mark = value, 0
     else:
-        raise UsageError(f"a key or value is bytes or str, not {type(value).__name__}: encode it first")
+        raise _wrong_kind(value)
     if len(data) > VALUE_SIZE_MAX:
         raise UsageError(f"a value of {len(data):,} bytes is too large, at most {VALUE_SIZE_MAX:,}")
     return U32.pack(len(data) << 1 | mark) + data
+
+
+def check_key(key: Value) -> None:
+    """Raise UsageError unless this could be a key."""
+    if not isinstance(key, bytes | str):
+        raise _wrong_kind(key)
+
+
+def _wrong_kind(value: object) -> UsageError:
+    return UsageError(f"a key or value is bytes or str, not {type(value).__name__}: encode it first")
 
 
 def optional_bytes(value: Value | None) -> bytes:

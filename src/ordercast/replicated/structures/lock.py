@@ -13,8 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from ordercast.replicated.structures.base import YES, Caller, Lost
-from ordercast.replicated.structures.claims import RENEW, Exclusive, ExclusiveFront, Held
-from ordercast.replicated.structures.fields import U64
+from ordercast.replicated.structures.claims import RENEW, Exclusive, ExclusiveFront, Held, ticket_bytes
 
 
 class Lock(Exclusive["LockFront"]):
@@ -30,7 +29,7 @@ class LockFront(ExclusiveFront):
 
     async def renew(self, held: Held, *, timeout: float | None = None) -> bool:
         """The time of a lock that is held for some time begins anew. Whether it was still held."""
-        return (await self._ask(RENEW, U64.pack(held.claim.ticket), timeout)).result == YES
+        return (await self._ask(RENEW, ticket_bytes(held), timeout)).result == YES
 
     async def release(self, held: Held, *, timeout: float | None = None) -> bool:
         """Whether it was still held."""

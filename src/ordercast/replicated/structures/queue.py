@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple, Self
 
+from ordercast.model.arguments import given
 from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.machine import Frozen, Origin
 from ordercast.replicated.structures.base import (
@@ -283,7 +284,7 @@ class QueueFront(ClaimingFront[Queue]):
     ) -> int:
         """The number of the job. `delay`: nobody gets it before so many seconds have passed. `attempts`: when it was
         taken so often, and never acknowledged, it is dead."""
-        if attempts is not None and not 0 < attempts < 1 << 32:
+        if attempts is not None and not 0 < given(attempts, int, "number of attempts", "1 or more") < 1 << 32:
             raise UsageError(f"a job cannot be tried {attempts} times: give attempts=1 or more, or None")
         fields = value_bytes(value)
         if not delay and attempts is None:
@@ -308,15 +309,15 @@ class QueueFront(ClaimingFront[Queue]):
 
     async def extend(self, job: Job, *, timeout: float | None = None) -> bool:
         """The time of a job that was taken for some begins anew. False when it was not ours any more."""
-        return (await self._ask(EXTEND, U64.pack(job.take.ticket), timeout)).result == YES
+        return (await self._ask(EXTEND, _ticket_bytes(job), timeout)).result == YES
 
     async def revive(self, number: int, *, timeout: float | None = None) -> bool:
         """A dead job is to be done after all, with all its attempts. False when it was not dead."""
-        return (await self._ask(REVIVE, U64.pack(number), timeout)).result == YES
+        return (await self._ask(REVIVE, _number_bytes(number), timeout)).result == YES
 
     async def discard(self, number: int, *, timeout: float | None = None) -> bool:
         """A dead job is thrown away. False when it was not dead."""
-        return (await self._ask(DISCARD, U64.pack(number), timeout)).result == YES
+        return (await self._ask(DISCARD, _number_bytes(number), timeout)).result == YES
 
     def _found(self, take: Claim, result: bytes) -> tuple[int, Value] | None:
         job = self.machine.taken.get(take)
@@ -324,11 +325,21 @@ class QueueFront(ClaimingFront[Queue]):
 
     async def acknowledge(self, job: Job, *, timeout: float | None = None) -> bool:
         """It is done, and gone. False when it was not ours any more: somebody else has it, or had it."""
-        return (await self._ask(ACKNOWLEDGE, U64.pack(job.take.ticket), timeout)).result == YES
+        return (await self._ask(ACKNOWLEDGE, _ticket_bytes(job), timeout)).result == YES
 
     async def give_back(self, job: Job, *, timeout: float | None = None) -> bool:
         """Somebody else shall do it. False when it was not ours any more."""
-        return (await self._ask(GIVE_BACK, U64.pack(job.take.ticket), timeout)).result == YES
+        return (await self._ask(GIVE_BACK, _ticket_bytes(job), timeout)).result == YES
+
+
+def _ticket_bytes(job: Job) -> bytes:
+    return U64.pack(given(job, Job, "job", "what take() returned").take.ticket)
+
+
+def _number_bytes(number: int) -> bytes:
+    """Return the number of a dead job; a number that no job can have is sent as one that no job has."""
+    found = given(number, int, "number of a job", "one of `dead`")
+    return U64.pack(found if 0 < found < 1 << 64 else 0)
 
 
 _DROPPED: tuple[int, Value] = (0, b"")  # no job has this number: the take was forgotten, one was out of the group

@@ -49,6 +49,6 @@ def tick_command(number: int) -> bytes:
 
 def ticks_of(seconds: float) -> int:
     """Return ticks that last at least so long: the first of them may come at once."""
-    if not 0 <= seconds < TICKS_MAX * TICK_S:
-        raise UsageError(f"{seconds!r} is no time: give seconds, such as 30 or 0.5")
+    if not isinstance(seconds, int | float) or not 0 < seconds < TICKS_MAX * TICK_S:
+        raise UsageError(f"{seconds!r} is no time: give seconds above 0, such as 30 or 0.5")
     return ceil(seconds / TICK_S) + 1
