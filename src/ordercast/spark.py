@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -91,8 +92,14 @@ def _places(offset: str | None) -> dict[str, int]:
         return {}
 
 
+_known: WeakSet[SparkSession] = WeakSet()
+
+
 def register(session: SparkSession) -> None:
-    session.dataSource.register(OrdercastSource)
+    """Make the format known to a session, once: Spark warns of what it replaces."""
+    if session not in _known:
+        session.dataSource.register(OrdercastSource)
+        _known.add(session)
 
 
 _active = SparkSession.getActiveSession()

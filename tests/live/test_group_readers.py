@@ -62,6 +62,10 @@ async def test_events_are_taken_one_by_one_within_a_time_and_nothing_is_lost_by_
             assert repr(orders) == f"<GroupReader orders of {me.name}>"
             assert repr(me) == f"<{type(me).__name__} {me.name} in chat, orders>"
         assert await orders.receive() is None
+    if form == "client":
+        assert repr(me) == f"<{type(me).__name__} {me.name}, closed>"
+        with pytest.raises(UsageError, match="the client was closed: connect again"):
+            await me.__aenter__()  # type: ignore[attr-defined]
 
 
 @live

@@ -146,10 +146,13 @@ async def test_a_node_is_added_to_a_ring_by_a_reload_of_the_file(tmp_path: Path)
     async with AsyncExitStack() as stack:
         watched = await together(stack, file, "a", "c", "g")
         hosts = [one.node.host for one in watched]
+        for host in hosts:
+            host.as_loaded = load_config(file, host.config.name)
         ring_file(tmp_path, after, port=port, cluster=name, more="nodes_version = 2")
         for host in hosts:
             document = await management.reload(host)
             assert document["changed"] and document["version"] == 2
+            assert document["restart"] == [] and ("z", 0) in host.config.status.ports
         new = Watched(file, "z")
         await stack.enter_async_context(new.node)
         await eventually(lambda: all(one.names == ["a", "c", "g", "z"] for one in (*watched, new)))

@@ -265,3 +265,5 @@ def test_wrong_options_are_one_sentence() -> None:
     ):
         with pytest.raises(UsageError, match=sentence):
             sink.GroupStreamWriter(options, schema)
+    with pytest.raises(UsageError, match="sinkId: for a stream, and this is a table"):
+        sink.GroupBatchWriter({"group": "orders", "sinkId": "etl"}, SCHEMA, False)

@@ -12,6 +12,7 @@ from ordercast.archive.entries import Item
 from ordercast.archive.files import GroupFiles
 from ordercast.archive.layout import group_folder
 from ordercast.archive.places import NO_VIEW
+from ordercast.archive.reading import Lost
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch
 from ordercast.model.headers import header_block
@@ -245,6 +246,27 @@ def test_what_one_group_has_no_entries_for_the_others_get(grown: Grown) -> None:
         sizes.append(sum(one.stretch.last - one.stretch.first + 1 for one in reader.partitions(start, end)))
         start = end
     assert sizes == [600, few.last + grown.last - 600]
+
+
+def test_a_table_ends_where_it_is_told(grown: Grown) -> None:
+    """Without Java."""
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveBatchReader
+
+    folder, columns = str(grown.folder), StructType([StructField("data", BinaryType())])
+
+    def last(end: str) -> int:
+        reader = ArchiveBatchReader({"path": folder, "endingOffsets": end}, columns)
+        return max(one.stretch.last for one in reader.partitions())
+
+    branch = ArchiveBatchReader({"path": folder}, columns).partitions()[0].stretch.branch
+    assert [last("latest"), last("7"), last(f"{branch}:5"), last("99999")] == [grown.last, 7, 5, grown.last]
+    assert last("0") == 0
+    with pytest.raises(Lost, match=r"there is no branch 0+ in the archive of"):
+        last(f"{0:016x}:1")
+    with pytest.raises(UsageError, match="is no place"):
+        last("soon")
 
 
 def test_options_are_refused_when_they_are_loaded(grown: Grown) -> None:

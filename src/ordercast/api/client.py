@@ -101,7 +101,7 @@ class Client(SessionMember):
                 await link.welcome
         except TimeoutError:
             link.abort()
-            raise OSError(f"it did not greet within {GREETING_S:.0f} s: this may not be a daemon") from None
+            raise OSError(f"it did not greet within {GREETING_S:.0f} s: it hangs, or is no daemon") from None
         except ValueError as error:  # a name or a path that cannot be one
             raise UsageError(f"{address} is no address: {error}") from None
         except BaseException:

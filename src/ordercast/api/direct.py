@@ -116,7 +116,7 @@ class DirectClient(SessionMember):
             link.greet(until)
         except TimeoutError:
             link.release()
-            raise OSError(f"it did not greet within {GREETING_S:.0f} s: this may not be a daemon") from None
+            raise OSError(f"it did not greet within {GREETING_S:.0f} s: it hangs, or is no daemon") from None
         except BaseException:
             link.release()
             raise

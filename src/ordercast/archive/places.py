@@ -83,9 +83,6 @@ class ShortPosition(NamedTuple):
     number: int
     slot: int
 
-    def __str__(self) -> str:
-        return f"{self.seq}.n{self.node}:{self.number}.{self.slot}"
-
 
 def short_position(position: Position) -> ShortPosition:
     (seq, representative), number, slot = position

@@ -130,9 +130,13 @@ def _draw_runs(console: Console, judged: list[Judged]) -> None:
 
 
 def _run_table(judged: list[Judged]) -> Any:
+    """Return a table of runs; where two have the same name, all are called by their paths."""
     table = new_table("run", "events", "deliveries", "verdict", "why", right=("run", "events", "deliveries"))
-    for run in judged:
-        counts = (_name(run).removeprefix("run "), f"{run.events:,}", f"{run.deliveries:,}")
+    names = [_name(run).removeprefix("run ") for run in judged]
+    if len(set(names)) < len(names):
+        names = [str(run.path) for run in judged]
+    for name, run in zip(names, judged, strict=True):
+        counts = (name, f"{run.events:,}", f"{run.deliveries:,}")
         table.add_row(*counts, outcome_text(run.verdict.outcome), Text(_why(run)))
     return table
 

@@ -23,18 +23,21 @@ STYLES = {"note": "yellow", "fix": "bold yellow"}
 
 def check(file: Path, name: str | None, as_json: bool) -> int:
     here: list[str] = []
+    is_partial = False
     try:
         config = load_config(file, name)
         everywhere, here = refusals(config)
         problems = [f"{file}: {why}" for why in everywhere]
     except ConfigError as error:
-        problems = list(error.problems)
+        problems, is_partial = list(error.problems), error.is_partial
     if problems:
         if as_json:
             write_json({"valid": False, "problems": problems, "plan": None})
         else:
             for problem in problems:
                 complain(problem)
+            if is_partial:
+                complain("what has to fit together was not judged yet: check again when this is mended")
         return 2
     plan = plan_of(config)
     plan = replace(plan, remarks=(*here, *plan.remarks))

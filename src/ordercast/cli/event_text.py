@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from ordercast.archive.places import short_position
 from ordercast.cli.payload_text import payload_document, place_document
 from ordercast.model.events import Dropped, Event, Left, Message, Reason, Reconnected, Transition, View
 from ordercast.model.quantities import size_text
@@ -101,7 +100,7 @@ def network_text(view: View, came: Sequence[str], gone: Sequence[str]) -> str:
 
 
 def reconnected_text(news: Reconnected) -> str:
-    last = "" if news.last is None else f" after {short_position(news.last)}"
+    last = "" if news.last is None else f" after {news.last}"
     own = (
         f"; of {counted(news.unconfirmed, 'own message')} it is not known whether they were sent"
         if news.unconfirmed

@@ -12,7 +12,6 @@ from rich.text import Text
 
 from ordercast.api.blocking import BlockingClient
 from ordercast.api.connect import connect
-from ordercast.archive.places import short_position
 from ordercast.cli.client_options import checked_at, service_from
 from ordercast.cli.event_text import counted, listed
 from ordercast.cli.payload_text import place_document
@@ -113,8 +112,8 @@ def _say(work: Sending, node: str) -> None:
     line = f"{counted(work.sent, 'message')} sent to {listed(work.destinations)}"
     if work.last is not None:
         whose = "its" if work.sent == 1 else "of the last one the"
-        place = short_position(work.last)
-        line += f"; {whose} place in the order is {place}" + (f" (n{place.node} is {node})" if node else "")
+        called = f" (n{node_of(work.last.origin.representative)} is {node})" if node else ""
+        line += f"; {whose} place in the order is {work.last}{called}"
     if work.seconds > 1 and work.sent > 1:
         line += f" ({work.sent / work.seconds:,.0f} a second)"
     output().print(Text(line), soft_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import time
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -31,7 +32,7 @@ def status(address: str, watch: bool, everybody: bool, as_json: bool) -> int:
         from ordercast.cli.status_all import status_all
 
         return status_all(address, watch, as_json)
-    host, port = place_from(address)
+    host, port = _place_of(address)
     first = fetch(host, port)
     if watch:
         _watch(output(), first, _documents(host, port), as_json)
@@ -42,6 +43,30 @@ def status(address: str, watch: bool, everybody: bool, as_json: bool) -> int:
         console = output()
         console.print(status_page(first))
     return 0 if first["configuration"]["is_ready"] else 1
+
+
+def _place_of(address: str) -> tuple[str, int]:
+    """Return where the status is: at an address, or, of a name that is no host's, where the node of this machine knows
+    a node of this name to serve it."""
+    host, port = place_from(address)
+    if ":" in address or "." in address or _is_host(host):
+        return host, port
+    unknown = f"{host} is no host, and no node that is known here: give HOST:PORT, or see `ordercast status --all`"
+    try:
+        places = {node["name"]: node["status"] for node in fetch(LOOPBACK, STATUS_PORT)["everybody"]}
+    except UsageError:
+        raise UsageError(unknown) from None
+    if places.get(host) is None:
+        raise UsageError(unknown)
+    return place_from(places[host])
+
+
+def _is_host(name: str) -> bool:
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return False
+    return True
 
 
 def _documents(host: str, port: int) -> Iterator[dict[str, Any] | UsageError]:

@@ -108,6 +108,7 @@ class Timeline:
     entries: list[Entry] = field(default_factory=list)
     tallies: dict[ProcessId, ProcessTally] = field(default_factory=dict)
     with_messages: bool = False  # deliveries name messages
+    is_live: bool = False  # nobody saw when a process crashed, or when a network was whole again
     _stays: dict[ProcessId, Stay] = field(default_factory=dict)  # deliveries in the current view
     _last: dict[ProcessId, int] = field(default_factory=dict)  # index of a process's last entry
     _struck: tuple[int, int] = (-1, -1)  # time and node of the last fault that kills at once
@@ -134,7 +135,8 @@ class Timeline:
             case Crashed():
                 self._close_stay(event.at, event.process)
                 if self._struck != (event.at, node_of(event.process)):
-                    self._add(event.at, EntryKind.LIFE, "crashed", event.process)
+                    text = "its last record: it crashed" if self.is_live else "crashed"
+                    self._add(event.at, EntryKind.LIFE, text, event.process)
             case Departed():
                 self._close_stay(event.at, event.process)
                 self._add(event.at, EntryKind.LIFE, "left in order", event.process)
@@ -185,7 +187,8 @@ class Timeline:
     def _cluster(self, event: Healed | Saturated | Ended) -> None:
         match event:
             case Healed():
-                text = f"the network heals for good; alive: {names(event.alive)}"
+                whole = "the network is known to be whole" if self.is_live else "the network heals for good"
+                text = f"{whole}; alive: {names(event.alive)}"
             case Saturated(begins=begins):
                 text = f"{names(event.senders)} {'begin' if begins else 'cease'} to send without pause"
             case Ended(complete=complete):

@@ -33,6 +33,7 @@ from ordercast.trace.parquet import read_events
 from ordercast.trace.records import DeliveredBatch, Event, Installed, Submitted
 
 SENT, DELIVERED, MISSING = "●", "▼", "✗"
+AROUND_NS = 20_000_000  # before and after a message, unless somebody asks for more or less
 _LIFE = re.compile(r"\bn(\d+)'(\d+)")
 _MARKS = {
     EntryKind.LIFE: "○",
@@ -80,15 +81,17 @@ class Lives:
         return process_text(self.called(process))
 
 
-def show(run: Path, message: str | None, around: str, as_json: bool) -> int:
+def show(run: Path, message: str | None, around: str | None, as_json: bool) -> int:
+    if around is not None and message is None:
+        raise UsageError("--around is for the time around one message: name it with --message")
     if not run.exists():
         raise UsageError(f"{run} is not there: name a run-….parquet, or a folder of live traces")
     if run.is_dir() and (runs := sorted(run.glob("run-*.parquet"))) and not any(run.rglob("live-*")):
         raise UsageError(f"{run} is a folder of runs: name one of them, such as {runs[0]}")
     is_live = run.is_dir()
     events = list(read_live(run).events()) if is_live else read_events(run)
-    around_ns = duration_from(around)
-    timeline = Timeline(with_messages=True)
+    around_ns = AROUND_NS if around is None else duration_from(around)
+    timeline = Timeline(with_messages=True, is_live=is_live)
     for event in events:
         timeline.observe(event)
     lives = Lives(_processes(events) if is_live else ())

@@ -184,6 +184,7 @@ async def reload(host: GroupHost) -> Document:
     rights = host.as_loaded is not None and host.as_loaded.rights != fresh.rights
     if host.as_loaded is not None:
         host.as_loaded = replace(host.as_loaded, rights=fresh.rights)
+    host.take_status_ports(fresh)
     taken = {"rights": rights, "certificates": certified}
     return {**listing(host), "changed": changed, "restart": restart, **taken}
 
@@ -238,6 +239,7 @@ def _legs(config: NodeConfig) -> list[tuple[str, tuple[Place, ...]]]:
 
 def _others_changed(before: NodeConfig, fresh: NodeConfig) -> list[str]:
     """Parts of the file that a reload does not take."""
+    before = replace(before, status=replace(before.status, ports=fresh.status.ports))  # of the list, too
     names = [item.name for item in fields(NodeConfig) if item.name not in _OF_THE_LIST]
     return [name for name in names if getattr(before, name) != getattr(fresh, name)]
 

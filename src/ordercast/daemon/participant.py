@@ -243,6 +243,10 @@ class Participant(ABC):
             self._running().enlist(ring.roster, Attachment(number))
         self.config = replace(self.config, peers=fresh.peers, rings=fresh.rings)
 
+    def take_status_ports(self, fresh: NodeConfig) -> None:
+        """Take from a file where each node serves its status, new nodes among them."""
+        self.config = replace(self.config, status=replace(self.config.status, ports=fresh.status.ports))
+
     def raise_alarm(self, alarm: Alarm) -> None:
         """What the driver does with an alarm of the engine, for one of the daemon's own."""
         self.counters.alarms.append((self.now(), alarm))

@@ -34,6 +34,10 @@ class ViewId(NamedTuple):
     configuration: ConfigurationId
     position: Position
 
+    def __str__(self) -> str:
+        """Return the place of the view as people read it."""
+        return str(self.position)
+
 
 class Message(NamedTuple):
     """One message. Its position is the same at everybody who delivers it."""

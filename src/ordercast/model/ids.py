@@ -82,6 +82,11 @@ class Position(NamedTuple):
     number: int  # 0 to POSITION_NUMBER_MAX
     slot: int  # 0 to SLOT_MAX
 
+    def __str__(self) -> str:
+        """Return the place as people read and write it, with the node of the process alone: `12.n1:4.0`."""
+        seq, representative = self.origin
+        return f"{seq}.n{node_of(representative)}:{self.number}.{self.slot}"
+
 
 POSITION_NUMBER_MAX = (1 << 63) - 1  # what a signed column holds
 SLOT_MAX = 0xFFFF

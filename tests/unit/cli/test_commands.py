@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 from collections import Counter
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from ordercast import __version__
 from ordercast.cli import recording, swarm
+from ordercast.cli.check import draw_judged, judge
 from ordercast.cli.main import run
 from ordercast.model.ids import Instant
 from ordercast.model.kernel import NAME
@@ -313,6 +316,16 @@ def test_a_topology_is_simulated_by_name_and_can_be_replayed(call: Call) -> None
 
 
 # check
+
+
+def test_runs_of_one_name_are_told_apart_by_their_paths(call: Call, tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        call(*SMALL, "--trace", str(tmp_path / folder))
+    out = io.StringIO()
+    runs = [judge(tmp_path / folder / "run-5.parquet") for folder in ("one", "two")]
+    draw_judged(Console(file=out, width=300), runs)
+    assert str(tmp_path / "one" / "run-5.parquet") in out.getvalue()
+    assert str(tmp_path / "two" / "run-5.parquet") in out.getvalue()
 
 
 def test_check_shows_witnesses_of_what_is_broken(call: Call, tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from ordercast.cli import status as status_command
 from ordercast.cli.main import run
 from ordercast.cli.status_drawing import status_line
+from ordercast.daemon.config.defaults import STATUS_PORT
 from ordercast.daemon.status.http import StatusServer
 from ordercast.daemon.status.report import status_of
 from ordercast.model.effects import Alarm, AlarmKind
@@ -50,6 +52,7 @@ def test_help_has_an_example(call: Call) -> None:
         (["config", "check", EXAMPLE, "--name", "delta"], "the file has alpha, beta, gamma"),
         (["status", "127.0.0.1:1"], "nothing listens at 127.0.0.1:1: start a daemon there"),
         (["status", "a/b"], "'a/b' is not an address: write HOST:PORT"),
+        (["status", "nowhere-at-all"], "nowhere-at-all is no host, and no node that is known here: give HOST:PORT"),
         (["status", "127.0.0.1:port"], "is not an address: write HOST:PORT"),
         (["daemon", "--config", "/does/not/exist"], "/does/not/exist: cannot be read"),
         (["daemon", "--name", "alpha"], "--name needs --config"),
@@ -92,8 +95,10 @@ def test_every_problem_is_a_line_of_its_own(call: Call, tmp_path: Path) -> None:
     file.write_text("[network]\nttl = 0\nmut = 1500\n", encoding="utf-8")
     status, out, err = call("config", "check", str(file))
     assert (status, out) == (2, "")
-    assert len(err.splitlines()) == 4
-    assert all(line.startswith(f"ordercast: {file}: ") and line.endswith(".") for line in err.splitlines())
+    *lines, last = err.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith(f"ordercast: {file}: ") and line.endswith(".") for line in lines)
+    assert last == "ordercast: what has to fit together was not judged yet: check again when this is mended."
     status, out, err = call("config", "check", str(file), "--json")
     assert (status, err) == (2, "")
     assert len(json.loads(out)["problems"]) == 4
@@ -150,6 +155,19 @@ def test_status_is_a_page_or_a_document(call: Call, served: tuple[FakeNode, int]
     assert "not in the configuration: beta, gamma" in out
     for address in (f"127.0.0.1:{port}", f"http://127.0.0.1:{port}/status", f"localhost:{port}"):
         assert json.loads(call("status", address, "--json")[1])["me"]["name"] == "alpha"
+
+
+def test_a_node_is_named_where_another_knows_it(
+    call: Call, served: tuple[FakeNode, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = served[1]
+    known = [{"name": "nobody", "status": None}, {"name": "alpha-node", "status": f"127.0.0.1:{port}"}]
+    real = status_command.fetch
+    monkeypatch.setattr(
+        status_command, "fetch", lambda host, at: {"everybody": known} if at == STATUS_PORT else real(host, at)
+    )
+    assert json.loads(call("status", "alpha-node", "--json")[1])["me"]["name"] == "alpha"
+    assert call("status", "nobody")[0] == 2
 
 
 def test_a_node_without_a_ring_is_exit_status_1(call: Call, served: tuple[FakeNode, int]) -> None:

@@ -42,6 +42,8 @@ def test_a_message_is_drawn_from_its_sending_to_its_last_delivery(
 def test_without_a_message_the_timeline_is_told(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["trace", "show", str(trace)]) == 0
     assert "view" in capsys.readouterr().out
+    assert run(["trace", "show", str(trace), "--around", "5ms"]) == 2
+    assert "--around is for the time around one message: name it with --message" in capsys.readouterr().err
     assert run(["trace", "show", str(trace.parent / "nothing")]) == 2
     assert "is not there: name a run-" in capsys.readouterr().err
 

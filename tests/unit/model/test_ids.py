@@ -28,6 +28,10 @@ def test_a_process_is_a_node_and_its_incarnation(node: int, incarnation: int) ->
     assert 0 < process < 1 << 64
 
 
+def test_a_position_is_shown_as_people_write_it() -> None:
+    assert str(Position(ConfigurationId(12, process_id_from(NodeId(1), Incarnation(99))), 4, 0)) == "12.n1:4.0"
+
+
 @pytest.mark.parametrize("node", [-1, NODE_MAX + 1])
 def test_a_node_outside_its_range_is_refused(node: int) -> None:
     with pytest.raises(ValueError, match=f"node id {node} is outside 0..32767"):

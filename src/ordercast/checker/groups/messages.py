@@ -67,7 +67,7 @@ class Confirmations(GroupChecker):
             elif number in confirmed:
                 yield self.witness("was told its place twice", client, number)
             elif positions.setdefault(number, event.position) != event.position and not self._is_again(number, event):
-                yield self.witness(f"was told {event.position}, others saw {positions[number]}", client, number)
+                yield self.witness(f"was told {event.position!r}, others saw {positions[number]!r}", client, number)
             else:
                 confirmed.add(number)
         if self.history.is_complete and self.history.healed is not None:

@@ -37,9 +37,9 @@ class TotalOrder(GroupChecker):
         owners: dict[Position, int] = {}
         for client, number, receipt in self.history.receipts:
             if receipt.position != positions[number]:
-                yield self.witness(f"got it at {receipt.position}, others at {positions[number]}", client, number)
+                yield self.witness(f"got it at {receipt.position!r}, others at {positions[number]!r}", client, number)
             if owners.setdefault(receipt.position, number) != number:
-                yield self.witness(f"got it at {receipt.position}, where others got another", client, number)
+                yield self.witness(f"got it at {receipt.position!r}, where others got another", client, number)
         for client in self.history.clients.values():
             inorder = [
                 pair for pair in zip(client.got, client.places, strict=True) if not self.history.is_early(pair[0])

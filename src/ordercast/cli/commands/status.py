@@ -11,7 +11,7 @@ from ordercast.cli.declare import Argument, Option, command
 @command(example="ordercast status 10.0.0.1:4790 --watch")
 def status(
     address: Annotated[
-        str, Argument("ADDRESS", "Where the node serves its status: HOST, HOST:PORT or :PORT.")
+        str, Argument("ADDRESS", "Where the node serves its status: HOST, HOST:PORT or :PORT; or the name of a node.")
     ] = STATUS_HERE,
     watch: Annotated[bool, Option("--watch", help="Again every second, until interrupted.")] = False,
     everybody: Annotated[

@@ -39,8 +39,8 @@ def show(
         str | None, Option("--message", metavar="M", help="What became of this message, named as witnesses do: n0/0#1.")
     ] = None,
     around: Annotated[
-        str, Option("--around", metavar="TIME", help="With --message: how much before and after it.")
-    ] = "20ms",
+        str | None, Option("--around", metavar="TIME", help="With --message: how much before and after it (20ms).")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Show the timeline of a run, or a picture in space and time of one message.

@@ -60,9 +60,10 @@ FILE_SIZE_MAX = 1 << 20
 
 
 class ConfigError(UsageError):
-    """What is wrong with a file, one sentence each."""
+    """What is wrong with a file, one sentence each. `is_partial`: what joins several keys could not be judged yet."""
 
-    def __init__(self, path: Path, problems: list[str]) -> None:
+    def __init__(self, path: Path, problems: list[str], *, is_partial: bool = False) -> None:
+        self.is_partial = is_partial
         self.problems = tuple(f"{path}: {problem}" for problem in problems)
         super().__init__("; ".join((self.problems[0], *problems[1:])))
 
@@ -179,7 +180,7 @@ def read_cluster(path: Path) -> ClusterFile:
         config = with_packet_size(config, is_given="packet_size_max" in values["ring"])
         problems += problems_of(config, values["ring"].get("members_max", len(peers)))
     if problems:
-        raise ConfigError(path, problems)
+        raise ConfigError(path, problems, is_partial=not (peers and is_sound))
     return ClusterFile(path, config, nodes.status_ports)
 
 

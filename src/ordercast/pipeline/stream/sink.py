@@ -243,9 +243,10 @@ class GroupBatchWriter(_Writer, DataSourceArrowWriter):
     def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
         if overwrite:
             raise UsageError('what was sent to a group cannot be taken back: use .mode("append")')
+        if any(name.lower() in ("sinkid", "sink_id") for name in options):
+            raise UsageError("sinkId: for a stream, and this is a table, each save() of which is a sink of its own")
         self._query = uuid4().hex
-        others = {name: value for name, value in options.items() if name.lower() not in ("sinkid", "sink_id")}
-        super().__init__(target_from(others, schema, f"once-{self._query}"))
+        super().__init__(target_from(options, schema, f"once-{self._query}"))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return self._send(self._query, 0, iterator)

@@ -104,6 +104,19 @@ class Plan:
         """See which groups there are by now. One that was not there before is read from its beginning."""
         self.groups = self.subscribed.found(self.archive)
 
+    def end_of(self, group: str) -> Place | None:
+        """Return the place of the last entry that a table has of a group: a place, a number, or what is there now."""
+        text = self.ends.get(group, LATEST)
+        if text == LATEST:
+            return self.archive.tip(group)
+        if not text.isdecimal():
+            return place_from(text)
+        number, there = int(text), self.archive.group(group).stretches()
+        found = next((one.branch for one in there if one.first <= number <= one.last), None)
+        if found is None and there and number < there[0].first:
+            return Place(there[0].branch, there[0].first - 1)
+        return self.archive.tip(group) if found is None else Place(found, number)
+
     def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[ArchivePartition]:
         stretches = [(group, one) for group in self.groups for one in self.stretches(group, start, end)]
         total = sum(one.last - one.first + 1 for _, one in stretches)
@@ -243,7 +256,7 @@ class ArchiveBatchReader(DataSourceReader):
     def partitions(self) -> list[ArchivePartition]:
         plan = self._plan
         start = {group: _text(plan.archive.place(group, plan.starts.get(group, EARLIEST))) for group in plan.groups}
-        end = {group: plan.ends.get(group) or _text(plan.archive.tip(group)) for group in plan.groups}
+        end = {group: _text(plan.end_of(group)) for group in plan.groups}
         return plan.partitions(start, end) or [ArchivePartition(plan.groups[0], Stretch("", 1, 0))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
