@@ -104,6 +104,9 @@ bench-sites: $(READY)  ## sites: latency along a chain, one site beside a ring, 
 bench-tree: $(READY)  ## many small groups: trees beside a ring, live on bridges (root); ARGS='--nodes 16 32 64'
 	$(BIN)/python -m bench.tree $(ARGS)
 
+bench-tree-scale: $(READY)  ## trees of up to 4,000 hosts, simulated: what a message costs; ARGS='--nodes 64 500'
+	$(BIN)/python -m bench.tree_scale $(ARGS)
+
 bench-replicated: $(READY)  ## the replicated dictionary beside PySyncObj's, then a gigabyte for a joiner
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m bench.replicated

@@ -76,7 +76,13 @@ WHO_SPEAKS_OF_RINGS = {
         *("sim/ring/__init__.py", "sim/ring/network_witness.py", "sim/ring/poison.py", "sim/ring/rest_witness.py"),
         *("sim/ring/recovery_plots.py", "sim/ring/ambushes.py", "sim/ring/bridge_plots.py", "sim/plots.py"),
         *("sim/run.py", "sim/swarm.py"),
-        *("sim/network_swarm.py", "sim/aimed_swarm.py", "sim/site_swarm.py", "sim/ring_topologies.py"),
+        *(
+            "sim/network_swarm.py",
+            "sim/aimed_swarm.py",
+            "sim/site_swarm.py",
+            "sim/ring_topologies.py",
+            "sim/trees/oracle.py",
+        ),
     ),
     "what status, reports and campaigns show of the ring alone": (
         *("daemon/status/sections.py", "daemon/status/metrics.py", "cli/status_drawing.py"),

@@ -147,6 +147,26 @@ class SitesPromise(Enum):
     ORPHANS = "sites: nobody comes along who is owed what nobody has"
 
 
+class TreesPromise(Enum):
+    """What the processes of trees do; judged in the simulator, which sees what each of them orders, passes on and
+    forgets, and named only when it is broken."""
+
+    FOOTPRINT = "trees: a message visits its entry, its receivers and who is between, and nobody else"
+    BLOCKS = "trees: nobody sends a block that does not belong where it comes"
+    COPIES = "trees: a message comes once to everybody on its way"
+    ENTRY = "trees: messages enter above all receivers, and above their sender if it is none of them"
+    PLACE = "trees: a message has one place, the same at all"
+    RANKS = "trees: places rise at every process"
+    STABLE = "trees: what is forgotten all have, and its source knows its place"
+    RELEASED = "trees: what all have is forgotten"
+    REPORTED = "trees: at the end of a configuration a process says all that it holds, and takes nothing more"
+    REGULAR = "trees: a configuration begins when the control stream has brought what is owed in a regular one"
+    FOREST = "trees: an opening makes the same forest of the same wishes at all"
+    CLOSED = "trees: a process closes a tree that an opening names, with everything that was on its way"
+    BEHIND = "trees: nothing enters for somebody whose application is behind"
+    WAITS = "trees: nothing waits at its entry without a reason"
+
+
 class SessionPromise(Enum):
     """What a daemon guarantees its clients; judged in the simulator, which sees both ends of each connection, and named
     only when it is broken."""
@@ -176,6 +196,7 @@ AnyPromise = (
     | SlotPromise
     | RingsPromise
     | SitesPromise
+    | TreesPromise
     | SessionPromise
     | SealPromise
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import AlarmKind
@@ -44,6 +44,9 @@ from ordercast.order.sites.config import SitesConfig
 from ordercast.order.traffic import Traffic
 from ordercast.order.tree import promised as tree
 from ordercast.order.tree.config import TreeConfig
+
+if TYPE_CHECKING:
+    from ordercast.order.tree.node import TreeNode
 
 DEFAULT = "ring"
 CONTROL_SIZE_MAX, CONTROL_HEAD = 16 << 20, 4096  # of one message on the control stream of a tree; its head at most
@@ -149,10 +152,7 @@ def _sites(setup: Setup) -> ObservedEngine:
 
 
 def _tree(setup: Setup) -> ObservedEngine:
-    from ordercast.order.layered import InnerRing
     from ordercast.order.ring.node import RingNode
-    from ordercast.order.tree.facts import CONTROL
-    from ordercast.order.tree.node import TreeNode
 
     ring = RingNode(
         setup.node,
@@ -162,10 +162,18 @@ def _tree(setup: Setup) -> ObservedEngine:
         other_engines=setup.others,
         engine=tree.ENGINE,
     )
+    return tree_over(setup, ring)
+
+
+def tree_over(setup: Setup, control: ObservedEngine) -> TreeNode:
+    """Return the engine of trees, with this engine for control."""
+    from ordercast.order.layered import InnerRing
+    from ordercast.order.tree.facts import CONTROL
+    from ordercast.order.tree.node import TreeNode
+
     config: TreeConfig = setup.tables["tree"]
     links = replace(NEAR, packet_size=setup.ring.packet_size_max, stall_ns=config.link_patience_ns)
-    control = InnerRing(ring, MAIN, CONTROL)
-    return TreeNode(setup.node, setup.ring, config, links, control, ring)
+    return TreeNode(setup.node, setup.ring, config, links, InnerRing(control, MAIN, CONTROL), control)
 
 
 def _for_control(ring: RingConfig) -> RingConfig:

@@ -22,6 +22,11 @@ class PassingLayer(ABC):
         self._engine = engine
         self._traffic = engine.traffic
 
+    @property
+    def above(self) -> Engine:
+        """The engine that speaks through this layer."""
+        return self._engine
+
     @abstractmethod
     def outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
         """Return what the engine asked for, as this layer lets it out; also when the engine was told something past

@@ -365,6 +365,16 @@ class Host:
             return
         self._input(life, life.engine.wake(self.local_now()))
 
+    def poke(self, process: ProcessId) -> None:
+        """Something other than packets has come for the engine of this process: have it look."""
+        life = self.life
+        if life is None or life.process != process:
+            return
+        if self.is_paused:
+            self.world.schedule(self.paused_until, self.poke, process)
+        else:
+            self._input(life, life.engine.wake(self.local_now()))
+
     def _input(self, life: Life, effects: list[Effect], delay: int = 0) -> None:
         self.world.inputs += 1
         if life is self.life:

@@ -144,6 +144,16 @@ CHANCES = (
 )
 
 
+RING_CONTROL, ORACLE = CONTROLS = ("ring", "oracle")  # of trees
+ORACLE_NODES_MAX = 5_000
+OF_ORACLES = frozenset(  # faults in which an oracle is no worse than a ring
+    {
+        *(FaultKind.CRASH, FaultKind.LOSE_DISK, FaultKind.RESTART, FaultKind.LEAVE, FaultKind.PAUSE),
+        *(FaultKind.LOSSY, FaultKind.SLOW, FaultKind.BLOCK, FaultKind.MEND),
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class SimOptions:
     nodes: int = 5  # how many hosts
@@ -155,6 +165,7 @@ class SimOptions:
     sites: SitesConfig = SIM_SITES  # timers of the sites engine, and of its links
     site_links: tuple[tuple[int, int], ...] = ()  # pairs of sites that links join; none: all of them
     tree: TreeConfig = SIM_TREE  # windows and openings of the tree engine
+    control: str = RING_CONTROL  # who orders what its processes say for control: their ring, or an oracle
 
     # What the applications do
     messages: int = 200  # submissions, spread over the time before the network heals, and some after
@@ -267,10 +278,19 @@ class SimOptions:
         """The segments of one host, by attachment."""
         return segments_of(self.attachments, node)
 
+    @property
+    def _suits_oracle(self) -> bool:
+        """Whether nothing happens that an oracle does not know of: it sees who lives, and knows no partitions."""
+        is_plain = self.engine == "tree" and self.networks.count == 1 and not (self.rosters or self.sealed)
+        return is_plain and not self.random_faults and all(fault.kind in OF_ORACLES for fault in self.faults)
+
     def validate(self) -> None:
         entry = entry_of(self.engine)
+        nodes_max = ORACLE_NODES_MAX if self.control == ORACLE else entry.nodes_max
         rules = [
-            (1 <= self.nodes <= entry.nodes_max, f"nodes must be within 1..{entry.nodes_max}"),
+            (1 <= self.nodes <= nodes_max, f"nodes must be within 1..{nodes_max}"),
+            (self.control in CONTROLS, f"control must be one of {', '.join(CONTROLS)}"),
+            (self.control != ORACLE or self._suits_oracle, "the oracle is for trees, one network and crashes alone"),
             *self._engine_rules(entry),
             *(
                 (low <= getattr(self, name) <= high, f"{name} must be within {low}..{high}")

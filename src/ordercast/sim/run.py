@@ -28,12 +28,13 @@ from ordercast.order.membership.states.moves import GATHER
 from ordercast.order.setup import Domain, FarNode
 from ordercast.order.sites.promised import ENGINE as SITES
 from ordercast.order.sites.states import EXCHANGE
+from ordercast.order.tree.promised import ENGINE as TREE
 from ordercast.sim.adaptive_witness import AdaptiveWitness
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.gateways.witness import RingsWitness
 from ordercast.sim.network_swarm import release_row, turn_row
-from ordercast.sim.options import SimOptions
+from ordercast.sim.options import ORACLE, SimOptions
 from ordercast.sim.plot import Aim
 from ordercast.sim.plots import lay
 from ordercast.sim.ring.network_witness import NetworkWitness
@@ -46,6 +47,8 @@ from ordercast.sim.sealed.keeper import Keeper
 from ordercast.sim.sealed.options import SealedRun
 from ordercast.sim.sites.witness import SitesWitness
 from ordercast.sim.topology import are_linked, segments_of
+from ordercast.sim.trees.oracle import Oracle
+from ordercast.sim.trees.witness import TreesWitness
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import Event, Installed, Noted, Started
@@ -148,14 +151,15 @@ def _assembly_of_site(options: SimOptions, verbose: bool, node: NodeId) -> Assem
 class _Jury:
     """Who watches a run and judges it, whatever the run has: clients, replicas, several networks, node lists."""
 
-    def __init__(self, options: SimOptions) -> None:
+    def __init__(self, options: SimOptions, *, judged: bool = True) -> None:
+        self._judged = judged
         self._entry = entry = entry_of(options.engine)
         self._options = options
         self.order, self.tally, self.digest, self._rest = Checkers(), Tally(), Digest(), RestWitness()
         self._groups, self._replicas = GroupCheckers(entry.groups), ReplicaCheckers(entry.replicas)
-        self.observers: list[Callable[[Event], None]] = [
-            *(self.order.observe, self.tally.observe, self.digest.observe, self._rest.observe)
-        ]
+        self.observers: list[Callable[[Event], None]] = [*(self.tally.observe, self.digest.observe, self._rest.observe)]
+        if judged:
+            self.observers.insert(0, self.order.observe)
 
     def watch_clients(self, world: World, also: list[Callable[[ClientEvent], None]]) -> None:
         if self._options.has_clients:
@@ -192,6 +196,9 @@ class _Jury:
         if self._options.engine == SITES:
             world.sites_witness = SitesWitness()
             return partial(world.sites_witness.watched, make)
+        if self._options.engine == TREE:
+            world.trees_witness = TreesWitness()
+            return partial(world.trees_witness.watched, make)
         if self._options.engine != GATEWAYS or self._options.sealed is not None:
             return make
         world.rings_witness = RingsWitness()
@@ -200,7 +207,8 @@ class _Jury:
 
     def verdicts(self, world: World, *, settled: bool) -> list[Verdict]:
         options, counts = self._options, self.tally.counts
-        verdicts = self.order.verdicts() + (self._groups.verdicts() if options.has_clients else [])
+        verdicts = self.order.verdicts() if self._judged else []
+        verdicts += self._groups.verdicts() if options.has_clients else []
         is_ordered_by_token = not self._entry.has_links
         if not options.poison and is_ordered_by_token:  # a forged aru makes it rest too early: no promise is broken
             verdicts += self._rest.verdicts()
@@ -216,6 +224,10 @@ class _Jury:
             verdicts += world.rings_witness.verdicts()
         if world.sites_witness is not None:
             verdicts += world.sites_witness.verdicts()
+        if world.trees_witness is not None:
+            if settled:
+                world.trees_witness.settled(world.hosts)
+            verdicts += world.trees_witness.verdicts()
         if world.slot_witness is not None:
             verdicts += world.slot_witness.verdicts()
         if world.roster_witness is not None:
@@ -240,17 +252,22 @@ def simulate(
     on_fault: Callable[[int, Fault], None] | None = None,
     make_engine: Callable[[NodeId], Engine] | None = None,
     script: Callable[[World], None] | None = None,
+    judged: bool = True,
 ) -> Result:
-    """`script` may set the scene before the run begins: schedule actions, give the network a rule."""
+    """`script` may set the scene before the run begins: schedule actions, give the network a rule. `judged`: by the
+    promises of the engine; otherwise witnesses alone look on, whose time does not grow with hosts times messages."""
     options.validate()
     events, client_events, replica_events = list[Event](), list[ClientEvent](), list[ReplicaEvent]()
-    jury = _Jury(options)
+    jury = _Jury(options, judged=judged)
     jury.observers += _also(events, keep_events, observer)
     world = World(options, Random(seed), jury.observers, on_fault)
     jury.watch_clients(world, _also(client_events, keep_events, client_observer))
     jury.watch_replicas(world, _also(replica_events, keep_events, replica_observer))
     jury.watch_networks(world)
-    make = jury.watch_rings(world, make_engine or partial(engine_of, options, verbose))
+    make = make_engine or partial(engine_of, options, verbose)
+    oracle = Oracle(world) if options.control == ORACLE else None
+    make = jury.watch_rings(world, make if oracle is None else partial(oracle.make, options))
+    make = make if oracle is None else partial(oracle.sharing, make)
     if options.sealed is not None:
         make = _sealed(world, options.sealed, seed, verbose, jury.tally.counts)
     _make_trouble(world, seed, jury.tally.counts)

@@ -6,7 +6,7 @@ Everything in it depends on the options and the generator alone; `run.py` wraps 
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -37,6 +37,7 @@ from ordercast.sim.session_witness import SessionWitness
 from ordercast.sim.sites.witness import SitesWitness
 from ordercast.sim.station import Station
 from ordercast.sim.topology import Rate
+from ordercast.sim.trees.witness import TreesWitness
 from ordercast.trace.client_records import Calm, ClientEvent
 from ordercast.trace.records import (
     STAMP_SIZE,
@@ -84,6 +85,7 @@ class World:
     slot_witness: AdaptiveWitness | None = None  # judges who uses which place
     rings_witness: RingsWitness | None = None  # judges what becomes of several rings
     sites_witness: SitesWitness | None = None  # judges what daemons of several sites do
+    trees_witness: TreesWitness | None = None  # judges what processes of trees do
     roster_witness: RosterWitness | None = None  # judges who was taken in, where there are node lists
     group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
     names: dict[tuple[int, str], ProcessId] = field(default_factory=dict)  # of clients: where each was last used
@@ -117,6 +119,15 @@ class World:
     def schedule(self, at: int, action: Callable[..., None], *arguments: Any) -> None:
         self._order += 1
         heapq.heappush(self._queue, (at, self._order, action, arguments))
+
+    def plan(self, at: int, action: Callable[[], None]) -> None:
+        """Schedule something that the run waits for: it has not settled before."""
+        self._pending += 1
+        self.schedule(at, self._carry_out_plan, action)
+
+    def _carry_out_plan(self, action: Callable[[], None]) -> None:
+        self._pending -= 1
+        action()
 
     @property
     def networks(self) -> list[Network]:
@@ -220,13 +231,17 @@ class World:
     def run(self, make_engine: Callable[[NodeId], Engine]) -> bool:
         """True when everything settled in time."""
         options, rng = self.options, self.rng
+        topics: defaultdict[int, list[int]] = defaultdict(list)  # that each host wants
+        for topic, wanting in enumerate(options.topics):
+            for node in wanting:
+                topics[node].append(topic)
         for node in range(options.nodes):
             drift = rng.uniform(-options.clock_drift, options.clock_drift)
             segments = [self.segments[number] for number in options.segments_of(node)]
             host = Host(self, node, make_engine, segments, drift, dict(options.slow_hosts).get(node, 1.0))
             if options.rosters:
                 host.roster = sim_roster(FIRST, options.rosters[node])
-            host.topics = {topic for topic, hosts in enumerate(options.topics) if node in hosts}
+            host.topics = set(topics[node])
             self.hosts.append(host)
             at = 0 if options.all_at_once else rng.randrange(0, options.fault_time_ns // 4)
             self.schedule(at, self._restart, host)

@@ -17,6 +17,7 @@ from ordercast.groups.interests import Interests
 from ordercast.groups.layer import Confirmed, Groups, Output
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Deliver, Effect, Parted
+from ordercast.order.tree.branch import Branch
 from ordercast.order.tree.course import Course
 from ordercast.order.tree.delivering import ControlMessage, Delivering
 from ordercast.sim.run import simulate
@@ -73,7 +74,21 @@ def _confirmed_as_known(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ConfirmationOrder, "take", take)
 
 
+def _hold_stops_all(patch: pytest.MonkeyPatch) -> None:
+    """When an application is behind nothing enters, for whomever it is."""
+    right = Branch.enter
+    patch.setattr(Branch, "enter", lambda self, behind: None if behind else right(self, behind))
+
+
+def _hold_stops_none(patch: pytest.MonkeyPatch) -> None:
+    """Messages enter whether the applications of their receivers are behind or not."""
+    right = Branch.enter
+    patch.setattr(Branch, "enter", lambda self, behind: right(self, frozenset()))
+
+
 GROUP_FAULTS = [
+    PlantedFault("HOLD that stops all", _hold_stops_all, range(0, 20)),
+    PlantedFault("HOLD that stops none", _hold_stops_none, range(0, 20)),
     PlantedFault("places of what does not come back are not told", _no_places, range(0, 8)),
 ]
 RARE_FAULTS = [  # that show in few runs: sought by command

@@ -72,6 +72,14 @@ class Boundary(NamedTuple):
     is_cut: bool = False  # it ends all trees at once
 
 
+class FollowingForest(NamedTuple):
+    """What an opening makes of the forest that there is."""
+
+    directory: Directory
+    born: list[Tree]
+    forest: Forest
+
+
 class Course:
     def __init__(
         self,
@@ -108,6 +116,7 @@ class Course:
         self.trees: dict[int, list[Tree]] = {}  # by birth
         self.closed: list[Closed] = []  # to be said
         self.steps: list[ForestStep] = []  # changes of the forest, since somebody asked
+        self.following = self.forest_after  # a simulation of thousands works it out once for all
 
     # The control stream
 
@@ -148,14 +157,8 @@ class Course:
         """An opening has its place: all know now what the forest will be."""
         if originator != self.configuration.members[0] or opening.number != self.ordered + 1:
             return
-        directory = self.directory_through(opening.through)
         try:
-            born = trees_of(opening, directory, frozenset(self.configuration.members), self.forest_ahead)
-            forest = self.forest_ahead.after(opening.closing, born)
-            if alone := next((name for name in directory.groups if not forest.has_group(name)), None):
-                raise NoGraph(f"group {alone!r} is in no tree")
-            if opening.digest != directory.digest:
-                raise NoGraph("it is for others than those who want something")
+            directory, born, forest = self.following(opening)
         except NoGraph as error:
             yield Alarm(AlarmKind.IMPLAUSIBLE, f"{process_text(originator)} orders a forest that is none: {error}")
             return
@@ -167,6 +170,17 @@ class Course:
         self.unclosed = {root for _, root in opening.closing}
         self.boundaries.append(Boundary(opening, tuple(items), directory, forest, self.is_frozen))
         self.steps.append(_step(opening, items))
+
+    def forest_after(self, opening: Opening) -> FollowingForest:
+        """Return what an opening makes of the forest that there is; NoGraph when it makes none."""
+        directory = self.directory_through(opening.through)
+        born = trees_of(opening, directory, frozenset(self.configuration.members), self.forest_ahead)
+        forest = self.forest_ahead.after(opening.closing, born)
+        if alone := next((name for name in directory.groups if not forest.has_group(name)), None):
+            raise NoGraph(f"group {alone!r} is in no tree")
+        if opening.digest != directory.digest:
+            raise NoGraph("it is for others than those who want something")
+        return FollowingForest(directory, born, forest)
 
     def _cut(self, reconcile: Reconcile, originator: ProcessId) -> None:
         """All trees end, when everybody knows what was held; the next opening is of new ones alone."""

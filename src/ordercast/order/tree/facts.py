@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ordercast.model.configuration import Configuration
 from ordercast.model.ids import (
     MAIN,
@@ -22,8 +24,9 @@ from ordercast.order.sizes import Sizes
 from ordercast.order.traffic import Traffic
 from ordercast.order.tree.bundle import Bundle
 from ordercast.order.tree.config import TreeConfig
+from ordercast.order.tree.control import decode_control
 from ordercast.order.tree.course import Course
-from ordercast.order.tree.delivering import Spot
+from ordercast.order.tree.delivering import Delivering, Spot
 from ordercast.order.tree.exchange import TreeExchange
 from ordercast.order.tree.flowing import TreeFlow
 from ordercast.order.tree.loads import Loads
@@ -37,6 +40,7 @@ from ordercast.wire.head import cluster_id_from
 CONTROL = "control"  # the name of the inner ring
 SPARE = 2  # the control stream's room is shared: users may fill all but one part in so many
 EXCHANGE = "TreeExchange"
+MakeCourse = Callable[[ProcessId, Configuration, TreeConfig, TreeSource, Delivering], Course]
 
 
 class TreeFacts:
@@ -61,6 +65,9 @@ class TreeFacts:
             ENGINE, PROMISED, SERVICES, sizes.message_size_max, prunes=True, groups=GROUPS, replicas=REPLICAS
         )
         self._cluster = cluster_id_from(sizes.cluster, ENGINE)
+        self.make_course: MakeCourse = Course  # and the next: a witness puts its own here
+        self.make_exchange = TreeExchange
+        self.read_control = decode_control
         self._course: Course | None = None
         self._exchange: TreeExchange | None = None
         self._next: Configuration | None = None  # of the control stream, while the exchange lasts
@@ -87,6 +94,11 @@ class TreeFacts:
     def course(self) -> Course | None:
         """The configuration that is installed, for a witness."""
         return self._course
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether the control stream is in a regular configuration, for a witness."""
+        return self._is_regular
 
     def observed(self, now: Instant) -> TreeSeen:
         """What can be seen of the forest from this process."""

@@ -25,10 +25,7 @@ from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.tree.bundle import Bundle
-from ordercast.order.tree.control import (
-    ControlKind,
-    decode_control,
-)
+from ordercast.order.tree.control import ControlKind
 from ordercast.order.tree.course import Course
 from ordercast.order.tree.delivering import Delivering, Spot
 from ordercast.order.tree.exchange import TreeExchange
@@ -138,7 +135,7 @@ class TreeNode(TreeFacts):
                 self._source.came_back(sender, has_effect=False)
             return
         try:
-            control = decode_control(data[:1] + data[TAG_END:])
+            control = self.read_control(data[:1] + data[TAG_END:])
         except WireError as error:
             yield Record(PacketDropped(str(error)))
             return
@@ -166,7 +163,7 @@ class TreeNode(TreeFacts):
         """All trees end within the configuration: report what is held, as when members change."""
         course.is_frozen = True
         self._bundle = None
-        self._exchange = TreeExchange(course, course.configuration.members, {})
+        self._exchange = self.make_exchange(course, course.configuration.members, {})
         self._saying.own.append((encode_report(self._exchange.mine), Service.SAFE))
 
     def _installed(self, configuration: Configuration, now: Instant) -> Iterator[Effect]:
@@ -178,16 +175,16 @@ class TreeNode(TreeFacts):
         self._is_regular = True
         came = {} if self._exchange is None else self._exchange.came
         yield from self._interrupted()
-        self._saying.configuration = configuration.id
+        self._saying.have_effect_in(configuration.id)
         if self._course is None:
             delivering = Delivering(configuration.id)
-            self._course = Course(self._me, configuration, self._config, self._source, delivering)
+            self._course = self.make_course(self._me, configuration, self._config, self._source, delivering)
             yield from self._begin(configuration, ())
             return
         self._saying.own.clear()
         self._bundle = None
         self._next = configuration
-        self._exchange = TreeExchange(self._course, configuration.members, came)
+        self._exchange = self.make_exchange(self._course, configuration.members, came)
         self._saying.own.append((encode_report(self._exchange.mine), Service.SAFE))
 
     def _interrupted(self) -> Iterator[Effect]:
@@ -223,7 +220,7 @@ class TreeNode(TreeFacts):
         cut = course.delivering.begin(following.id)
         yield from counted({Occurrence.LARGE_CUT: cut})
         view = regular_after(transitional, following)
-        self._course = Course(self._me, view, self._config, course.source, course.delivering)
+        self._course = self.make_course(self._me, view, self._config, course.source, course.delivering)
         self._exchange = self._next = None
         ahead, self._ahead = self._ahead, []
         yield from self._begin(view, ahead)

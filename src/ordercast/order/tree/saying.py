@@ -22,7 +22,7 @@ TAG_END = 9  # of the tag behind the kind of a control message
 class Saying:
     def __init__(self, control: InnerRing) -> None:
         self._control = control
-        self.configuration: ConfigurationId | None = None  # in which what is said next has its effect
+        self.tag = b""  # of the configuration in which what is said next has its effect
         self.own: deque[tuple[bytes, Service]] = deque()  # that wait for room
         self.users: list[Submission] = []
         self.wanted: dict[str, bool] = {}  # groups, and whether they were told to be in force
@@ -84,10 +84,9 @@ class Saying:
         data, service = self.own.popleft()
         return self._control.submit([Submission(self.tagged(data), service)], now)
 
-    @property
-    def tag(self) -> bytes:
-        assert self.configuration is not None, "the control stream has a configuration"
-        return digest_of(self.configuration)
+    def have_effect_in(self, configuration: ConfigurationId) -> None:
+        """What is said from now on has its effect in this configuration."""
+        self.tag = digest_of(configuration)
 
     def tagged(self, data: bytes) -> bytes:
         return data[:1] + self.tag + data[1:]

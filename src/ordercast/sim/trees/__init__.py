@@ -1,0 +1,1 @@
+"""Who looks on when trees run in the simulator."""
