@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -499,9 +499,10 @@ class Replica(Generic[FrontT]):
 
 def _answer(answered: Answered) -> None:
     make = tuple.__new__  # half the price of the name
-    for position, (ticket, result) in enumerate(zip(answered.tickets, answered.results, strict=True), answered.first):
-        if ticket is not None and not ticket.done():
-            cast("asyncio.Future[Answer]", ticket).set_result(make(Answer, (position, result)))
+    futures = cast("Sequence[asyncio.Future[Answer] | None]", answered.tickets)
+    for position, (future, result) in enumerate(zip(futures, answered.results, strict=True), answered.first):
+        if future is not None and not future.done():
+            future.set_result(make(Answer, (position, result)))
 
 
 def _fail(tickets: Iterable[Ticket], error: BaseException, *, is_seen: bool = False) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ordercast.model.errors import UsageError, WireError
-from ordercast.replicated.batching import decode_batch, encode_results
+from ordercast.replicated.batching import decode_batch, decode_results, encode_results
 from ordercast.replicated.machine import Frozen, Origin, SideState
 from ordercast.replicated.quorum import Side
 from ordercast.replicated.structures.base import Applied, Reloaded, Structure
@@ -64,6 +64,16 @@ class Filling:
         return Counted(self.count, self.structure.freeze()).pieces()
 
 
+class PastBatch(NamedTuple):
+    """Commands that were applied, as they came: many small objects that are kept would cost all that comes after them
+    their place in the processor's cache."""
+
+    commands: bytes
+    results: bytes
+    place: Origin
+    length: int  # of commands
+
+
 OnMerge = Callable[[Sequence[Side[Any]]], Any]
 
 
@@ -76,7 +86,7 @@ class Told:
         self.loads = 0
         self._audience = audience
         self._on_merge = on_merge  # of `EverySide`
-        self._past: deque[tuple[Sequence[bytes], Origin, list[bytes]]] = deque()  # what was applied last
+        self._past: deque[PastBatch] = deque()  # what was applied last
         self._past_count = 0
         self._past_size = 0
 
@@ -88,28 +98,30 @@ class Told:
         place = origin._replace(position=self.count + 1)
         results = self.structure.apply_all(commands, place)
         self.count += len(commands)
-        if commands:
-            self._remember(commands, place, results)
         if self._audience.want(Applied):
             for at, (each, result) in enumerate(zip(commands, results, strict=True), place.position):
                 self._audience.tell(Applied(each, place._replace(position=at), result))
-        return encode_results(place.position, results)
+        encoded = encode_results(place.position, results)
+        if commands:
+            self._remember(PastBatch(command, encoded, place, len(commands)))
+        return encoded
 
-    def _remember(self, commands: Sequence[bytes], place: Origin, results: list[bytes]) -> None:
-        self._past.append((commands, place, results))
-        self._past_count += len(commands)
-        self._past_size += sum(map(len, commands))
+    def _remember(self, batch: PastBatch) -> None:
+        self._past.append(batch)
+        self._past_count += batch.length
+        self._past_size += len(batch.commands)
         while self._past_count > PAST_MAX or self._past_size > PAST_SIZE_MAX:
-            former = self._past.popleft()[0]
-            self._past_count -= len(former)
-            self._past_size -= sum(map(len, former))
+            former = self._past.popleft()
+            self._past_count -= former.length
+            self._past_size -= len(former.commands)
 
     def applied_after(self, position: int) -> Iterator[Applied | Reloaded]:
         """What was applied behind this position, as far as it is kept; a Reloaded where it is not."""
         if position < self.count - self._past_count:
             yield Reloaded(f"what was applied behind position {position} is not kept here any more")
-        for commands, place, results in list(self._past):
-            for at, (each, result) in enumerate(zip(commands, results, strict=True), place.position):
+        for batch, encoded, place, _ in list(self._past):
+            first, results = decode_results(encoded)
+            for at, (each, result) in enumerate(zip(decode_batch(batch), results, strict=True), first):
                 if at > position:
                     yield Applied(each, place._replace(position=at), result)
 

@@ -26,7 +26,7 @@ I64_MAX = (1 << 63) - 1
 
 def value_bytes(value: Value) -> bytes:
     if isinstance(value, str):
-        data, mark = value.encode("utf-8", "strict"), 1
+        data, mark = value.encode(), 1
     elif isinstance(value, bytes):
         data, mark = value, 0
     else:
