@@ -275,7 +275,7 @@ def is_caught(fault: PlantedFault, seed: int) -> bool:
         fault.plant(patch)
         try:
             result = simulate(options_of(seed, engine="tree"), seed)
-        except AssertionError:
+        except (AssertionError, LookupError):
             return True
     return result.verdict.outcome is Outcome.INVALID or not result.settled
 
