@@ -420,7 +420,7 @@ class History:
     def _on_noted(self, event: Noted) -> None:
         """Notes explain; nothing is judged by them but what a process is owed where the engine prunes by epochs."""
         if isinstance(event.note, Opened):
-            self._life(event.process).opened[event.note.configuration, event.note.birth] = event.note.groups
+            self._life(event.process).opened[event.note.configuration, event.note.birth] = frozenset(event.note.groups)
 
     def _on_storage_turned(self, event: StorageTurned) -> None:
         life = self._life(event.process)

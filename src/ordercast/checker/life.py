@@ -84,7 +84,7 @@ class Life:
     home_count: int = 0  # how many were delivered in stays of that home
     has_storage: bool = True  # it has not said that it goes on without
     wanted: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # destinations: from which event to which
-    opened: dict[tuple[ConfigurationId, int], tuple[str, ...]] = field(default_factory=dict)  # groups by epoch
+    opened: dict[tuple[ConfigurationId, int], frozenset[str]] = field(default_factory=dict)  # groups by epoch
     crashed: bool = False
     departed: bool = False
 

@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from ordercast.checker.history import History
 from ordercast.checker.life import Life
 
+NOTHING: frozenset[str] = frozenset()
+
 
 class Owed:
     def __init__(self, history: History) -> None:
@@ -44,7 +46,7 @@ class Owed:
         if life is None:
             return False
         if history.is_by_groups and (epochs := history.epochs_of(number)):
-            return any(not set(life.opened.get(epoch, ())).isdisjoint(bound.destinations) for epoch in epochs)
+            return any(not life.opened.get(epoch, NOTHING).isdisjoint(bound.destinations) for epoch in epochs)
         if history.is_by_groups and history.identity(number).process != life.process:
             return False
         last = history.last_delivered.get(number, history.now)

@@ -70,6 +70,7 @@ def last_roster(options: SimOptions) -> Roster:
 class RosterWitness:
     """Judges who was taken in, from what hosts were told and what they installed."""
 
+    sees_all: bool = True  # a process installs every configuration in which it was; with trees, not of their control
     _lists: dict[ProcessId, list[Roster]] = field(default_factory=dict)  # that each had since its last configuration
     _before: dict[ProcessId, Configuration] = field(default_factory=dict)  # the last regular view of each
     _companions: dict[ProcessId, set[ProcessId]] = field(
@@ -115,7 +116,7 @@ class RosterWitness:
             nameless = [other for other in others if not any(node_of(member) in roster for roster in rosters[other])]
             if others and nameless == others:
                 self._found(member, view, "is on nobody's list")
-            elif came_with[member] == (member,):
+            elif came_with[member] == (member,) and self.sees_all:
                 for other in nameless:
                     if member not in self._companions.get(other, ()):
                         self._found(member, view, f"was taken in although it is not on the list of n{node_of(other)}")

@@ -178,7 +178,7 @@ class _Jury:
     def watch_networks(self, world: World) -> None:
         options = self._options
         if options.rosters:
-            world.roster_witness = RosterWitness()
+            world.roster_witness = RosterWitness(sees_all=options.engine != TREE)
             self.observers.append(world.roster_witness.observe)
         if options.sealed is not None:
             return  # what follows reads packets, and these are sealed

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Alarm, AlarmKind, Effect, Record, Subscribed
-from ordercast.model.ids import ProcessId, process_text
+from ordercast.model.ids import NO_CONFIGURATION, ProcessId, process_text
 from ordercast.model.notes import Occurred, Occurrence, Opened
 from ordercast.order.tree.blocks import Close, Offer, decode_block
 from ordercast.order.tree.branch import Branch
@@ -103,6 +103,7 @@ class Course:
         self.index = 0  # control messages that were ordered
         self.unopened: deque[ControlItem] = deque()  # those that no opening is for
         self.boundaries: deque[Boundary] = deque()  # that have not taken effect here
+        self.ended_by = NO_CONFIGURATION  # the next one of the control stream, once there is one
         self.is_frozen = False  # the configuration ends: nothing takes effect any more until all know what was held
         self.unclosed: set[ProcessId] = set()  # roots of trees that close
         self.introduced: set[ProcessId] = set()  # who has said what it wants

@@ -60,6 +60,7 @@ class TreeExchange:
             tuple(held[identity] for identity in sorted(held)),
             unordered,
             course.settled,
+            course.ended_by,
         )
 
     def _marks(self) -> Iterator[HeldMark]:
@@ -92,7 +93,7 @@ class TreeExchange:
         self._reports[process] = report
         if not self._members <= self._reports.keys():
             return []
-        along = {one: known for one, known in self._reports.items() if known.installed == self.installed}
+        along = {one: known for one, known in self._reports.items() if self._is_companion(known)}
         self.companions = tuple(sorted(along))
         self.plan = plan_of(along, self.receivers)
         self._missing = set(self.plan.senders)
@@ -105,6 +106,11 @@ class TreeExchange:
             for identity, sender in sorted(self.plan.senders.items())
             if sender == self.course.me and identity in cargoes
         ]
+
+    def _is_companion(self, known: Report) -> bool:
+        """Whether a process comes from the same configuration, and the control stream ended that alike for both: who
+        was cut off from others when it ended may lack what it brought these last, though all are together again."""
+        return (known.installed, known.ended_by) == (self.mine.installed, self.mine.ended_by)
 
     def recovered(self, recovered: Recovered, *, is_regular: bool) -> None:
         """Take what was sent again. In the end of the control stream's configuration it is held, and counts for the

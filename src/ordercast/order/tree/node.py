@@ -14,6 +14,7 @@ from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Broadcast, Deliver, Effect, Install, LeaveDone, Persist, Record, Room, SendTo
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
+    NO_CONFIGURATION,
     Attachment,
     Incarnation,
     Instant,
@@ -183,6 +184,8 @@ class TreeNode(TreeFacts):
             return
         self._saying.own.clear()
         self._bundle = None
+        if self._course.ended_by == NO_CONFIGURATION:
+            self._course.ended_by = configuration.id
         self._next = configuration
         self._exchange = self.make_exchange(self._course, configuration.members, came)
         self._saying.own.append((encode_report(self._exchange.mine), Service.SAFE))

@@ -8,7 +8,8 @@ from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.model.service import Service
 
 ENGINE = "tree"
-NOT_PROMISED = {Promise.TOTAL_ORDER, Promise.FAIRNESS}
+# Whoever was cut off when the control stream ended a configuration does not come along, though it is back.
+NOT_PROMISED = {Promise.TOTAL_ORDER, Promise.TRANSITIONAL_SETS, Promise.FAIRNESS}
 PROMISED = frozenset(Promise) - NOT_PROMISED
 SERVICES = frozenset(Service) - {Service.UNRELIABLE}
 GROUPS = frozenset(GroupPromise) - {GroupPromise.TOTAL_ORDER}

@@ -1,6 +1,6 @@
 """What processes tell each other when a configuration ends, as values and as bytes.
 
-REPORT     kind 1, installed: seq 8, representative 8; birth 4, opened 4, delivered: order;
+REPORT     kind 1, installed: seq 8, representative 8; ended by: likewise; birth 4, opened 4, delivered: order;
            counts: count 4, each: entry 8, groups, count 4; held: count 4, each: mark;
            unordered: count 4, each: source 8, birth 4, entry 8, groups; settled: count 4, each: mark
 mark       birth 4, entry 8, number 4, originator 8, source 8, groups, rank; earlier ones, as on links
@@ -16,7 +16,7 @@ import struct
 from typing import Final, NamedTuple
 
 from ordercast.model.errors import WireError
-from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId
 from ordercast.order.tree.blocks import (
     Cargo,
     Channel,
@@ -89,6 +89,7 @@ class Report(NamedTuple):
     held: tuple[HeldMark, ...]
     unordered: tuple[Unordered, ...]
     settled: tuple[HeldMark, ...] = ()  # ordered, and with all who are owed it, since trees were reconciled
+    ended_by: ConfigurationId = NO_CONFIGURATION  # the next one of the control stream; none while trees are reconciled
 
 
 class Recovered(NamedTuple):
@@ -120,7 +121,8 @@ def _mark(mark: HeldMark) -> bytes:
 
 
 def encode_report(report: Report) -> bytes:
-    parts = [bytes((REPORT_KIND,)), _CONFIGURATION.pack(*report.installed), _BIRTHS.pack(report.birth, report.opened)]
+    parts = [bytes((REPORT_KIND,)), _CONFIGURATION.pack(*report.installed), _CONFIGURATION.pack(*report.ended_by)]
+    parts += [_BIRTHS.pack(report.birth, report.opened)]
     parts += [_order(report.delivered), _COUNT.pack(len(report.counts))]
     for (entry, groups), count in report.counts:
         parts += [_ENTRY.pack(entry), _groups(groups), _COUNT.pack(count)]
@@ -138,14 +140,14 @@ def encode_recovered(recovered: Recovered) -> bytes:
 
 def decode_report(reader: ByteReader) -> Report:
     """Read what follows the kind."""
-    installed = _configuration(reader)
+    installed, ended_by = _configuration(reader), _configuration(reader)
     birth, opened = reader.unpack(_BIRTHS)
     delivered = _read_order(reader)
     counts = tuple(_read_count(reader) for _ in range(_bounded(reader)))
     held = tuple(_read_mark(reader) for _ in range(_bounded(reader)))
     unordered = _read_unordered(reader)
     settled = tuple(_read_mark(reader) for _ in range(_bounded(reader)))
-    return Report(installed, birth, opened, delivered, counts, held, unordered, settled)
+    return Report(installed, birth, opened, delivered, counts, held, unordered, settled, ended_by)
 
 
 def decode_recovered(reader: ByteReader) -> Recovered:

@@ -70,7 +70,7 @@ BLOCKS: list[tuple[bytes, TreeBlock]] = [
 ]
 V = ConfigurationId(8, A)
 REPORT = Report(V, 3, 4, (3, (4,)), (((A, (1, 4)), 9),), (mark_of(ORDERED),), (Unordered(8, 3, A, (1,)),))
-SETTLED = REPORT._replace(settled=(mark_of(ORDERED),))
+SETTLED = REPORT._replace(settled=(mark_of(ORDERED),), ended_by=ConfigurationId(12, B))
 OPENING = Opening(4, 17, bytes(8), ((3, A),), ({A: None, B: A},))
 CONTROLS: list[tuple[bytes, Control]] = [
     (encode_everywhere(b"x"), Everywhere((), b"x")),
