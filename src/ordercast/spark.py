@@ -54,7 +54,11 @@ def worker_problem(session: SparkSession) -> str | None:
         """What a worker is. (It travels by value: there may be no such package.)"""
         from importlib.util import find_spec
 
-        return sys.executable, sys.version_info[:2], find_spec("ordercast") is not None
+        try:  # a folder of this name, such as a clone, is a package too, and has nothing in it
+            has_package = find_spec("ordercast.pipeline") is not None
+        except ModuleNotFoundError:
+            has_package = False
+        return sys.executable, sys.version_info[:2], has_package
 
     try:
         (told,) = session.sparkContext.parallelize([0], 1).map(looked).collect()
@@ -76,6 +80,8 @@ def worker_problem(session: SparkSession) -> str | None:
 def lag(progress: StreamingQueryProgress | None) -> dict[str, int]:
     """Return how many entries of each group a stream had not read yet: `lag(query.lastProgress)`. Sources of another
     format have no places, and are left out."""
+    if progress is not None and not hasattr(progress, "sources"):
+        raise UsageError(f"{progress!r:.80} is no progress of a query: give query.lastProgress")
     behind: dict[str, int] = {}
     for source in () if progress is None else progress.sources:
         read, there = _places(source.endOffset), _places(source.latestOffset)

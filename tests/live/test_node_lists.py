@@ -149,7 +149,7 @@ async def test_what_cannot_be_changed_is_refused_in_a_sentence_and_changes_nothi
                 await remote.manage({"do": "remove", "name": "beta"})
 
         operator.write("alpha", 2, ("alpha",))
-        with pytest.raises(UsageError, match="raise the version to 3"):
+        with pytest.raises(UsageError, match="raise nodes_version to 3"):
             await ask(alpha, do="reload")
         operator.write("alpha", 1, ("alpha",))
         with pytest.raises(UsageError, match="has version 1 of the node list, this node has 2 already"):

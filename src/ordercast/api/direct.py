@@ -278,7 +278,7 @@ class DirectClient(SessionMember):
     ) -> Message:
         until = time.monotonic() + timeout
         number, payload, promise = self._requests.new(data, headers)
-        groups = checked_destinations(to if isinstance(to, str) else tuple(to))
+        groups = checked_destinations(to)
         checked_service(service)
         check_may_send(groups, self._joined)
         try:

@@ -32,7 +32,7 @@ from ordercast.groups.names import (
     checked_groups,
     checked_joinable,
 )
-from ordercast.model.arguments import check_timeout
+from ordercast.model.arguments import check_timeout, given
 from ordercast.model.errors import ConnectionLost, UsageError
 from ordercast.model.events import Event, Message
 from ordercast.model.ids import Position
@@ -218,7 +218,7 @@ class Member(ABC):
     ) -> Position | None:
         """Several at once, which costs far less than one by one. What cannot be sent is refused before anything is.
         With `confirm` the place of the last. `headers`: of each of them, beside its own."""
-        groups = checked_destinations(to if isinstance(to, str) else tuple(to))
+        groups = checked_destinations(to)
         checked_service(service)
         check_may_send(groups, self._joined)
         data, headed = checked_contents(payloads, headers)
@@ -251,7 +251,7 @@ class Member(ABC):
             self._requests.forget(number)
 
     async def _send_request(self, to: str | Iterable[str], payload: bytes, service: Service) -> None:
-        groups = checked_destinations(to if isinstance(to, str) else tuple(to))
+        groups = checked_destinations(to)
         checked_service(service)
         check_may_send(groups, self._joined)
         await self._send(groups, [payload], service, confirm=False, self_discard=False, headed=True)
@@ -265,6 +265,7 @@ class Member(ABC):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """Answer a message of which `wants_reply` is true. Returns when the reply is accepted."""
+        given(message, Message, "message", "one of which `wants_reply` is true")
         payload = reply_content(message, data, headers)
         checked_service(service)
         await self._send((message.sender,), [payload], service, confirm=False, self_discard=False, headed=True)

@@ -130,7 +130,9 @@ class GroupReader:
         """What comes behind `start`, up to `end`. Lost when there is no way, or not all of it is kept."""
         way = between(self._known(end), start, end, own_of(self.path)[::-1])
         if way is None and start.branch == end.branch:
-            raise Lost(f"{start} is not there yet: the archive of {self.group} ends at {end}")
+            raise Lost(
+                f"{start} is behind {end}, up to which the archive of {self.group} was to be read: begin earlier"
+            )
         if way is None:
             raise Lost(f"{start} is not on the way to {end} in the archive of {self.group}: it is another history")
         for stretch in way:

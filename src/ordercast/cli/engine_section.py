@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from ordercast.cli.status import fetch, place_from
+from ordercast.cli.status import fetch, place_of
 from ordercast.cli.terminal import output, write_json
 from ordercast.model.errors import UsageError
 
@@ -22,7 +22,7 @@ Document = dict[str, Any]
 def status_with(engine: str, address: str, command: str, lacking: str) -> Document:
     """Return the status of a daemon that runs this engine, from a file if there is one of that name; UsageError names
     what other engines lack."""
-    status = _read(Path(address), command) if Path(address).is_file() else fetch(*place_from(address))
+    status = _read(Path(address), command) if Path(address).is_file() else fetch(*place_of(address))
     if status.get("engine") != engine or engine not in status:
         raise UsageError(
             f"the node at {address} runs the engine {status.get('engine')!r}, which has no {lacking}: see "

@@ -14,12 +14,14 @@ from typing import Any
 
 from rich.console import Console
 
+from ordercast.cli.commands.options import STATUS_HERE
 from ordercast.cli.status_drawing import status_line, status_page
 from ordercast.cli.terminal import output, write_json
 from ordercast.daemon.config.defaults import LOOPBACK, STATUS_PORT, host_and_port
 from ordercast.daemon.status.bearer import read_bearer_file
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import Error, UsageError
 from ordercast.model.printable import json_text
+from ordercast.session.addresses import CHOSEN
 
 TIMEOUT_S = 5.0
 ANSWER_SIZE_MAX = 16 << 20
@@ -32,7 +34,7 @@ def status(address: str, watch: bool, everybody: bool, as_json: bool) -> int:
         from ordercast.cli.status_all import status_all
 
         return status_all(address, watch, as_json)
-    host, port = _place_of(address)
+    host, port = place_of(address)
     first = fetch(host, port)
     if watch:
         _watch(output(), first, _documents(host, port), as_json)
@@ -45,20 +47,45 @@ def status(address: str, watch: bool, everybody: bool, as_json: bool) -> int:
     return 0 if first["configuration"]["is_ready"] else 1
 
 
-def _place_of(address: str) -> tuple[str, int]:
+def place_of(address: str) -> tuple[str, int]:
     """Return where the status is: at an address, or, of a name that is no host's, where the node of this machine knows
     a node of this name to serve it."""
+    if address == STATUS_HERE:
+        return _own_place()
     host, port = place_from(address)
     if ":" in address or "." in address or _is_host(host):
         return host, port
     unknown = f"{host} is no host, and no node that is known here: give HOST:PORT, or see `ordercast status --all`"
     try:
-        places = {node["name"]: node["status"] for node in fetch(LOOPBACK, STATUS_PORT)["everybody"]}
+        places = {node["name"]: node["status"] for node in fetch(*_own_place())["everybody"]}
     except UsageError:
         raise UsageError(unknown) from None
     if places.get(host) is None:
         raise UsageError(unknown)
     return place_from(places[host])
+
+
+def _own_place() -> tuple[str, int]:
+    """Return where a node of this machine serves its status: at the usual place, or where a daemon that clients find
+    says so. Whoever names a folder of sockets means the daemons that are there."""
+    usual = place_from(STATUS_HERE)
+    if CHOSEN not in os.environ and _is_served(usual):
+        return usual
+    from ordercast.cli.cluster import ask
+
+    try:
+        told = ask(None, {"do": "places"})["status"]
+    except Error:
+        return usual
+    return usual if told is None else place_from(told)
+
+
+def _is_served(place: tuple[str, int]) -> bool:
+    try:
+        with socket.create_connection(place, TIMEOUT_S):
+            return True
+    except OSError:
+        return False
 
 
 def _is_host(name: str) -> bool:

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ordercast.cli.latency_text import bound_text, latency_from
-from ordercast.cli.status import Unanswered, fetch, place_from
+from ordercast.cli.status import Unanswered, fetch, place_from, place_of
 from ordercast.cli.status_drawing import uptime_text
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
@@ -51,7 +51,7 @@ class NodeRow:
 def status_all(address: str, watch: bool, as_json: bool) -> int:
     if watch:
         raise UsageError("--all shows the cluster once: leave out --watch, or run it under watch(1)")
-    host, port = place_from(address)
+    host, port = place_of(address)
     first = fetch(host, port)
     rows = rows_from(first, asked(first))
     if as_json:

@@ -17,6 +17,7 @@ from ordercast.daemon.config.keys import read_host, read_port
 from ordercast.daemon.config.node import PORT_MAX, NodeConfig
 from ordercast.daemon.host import GroupHost
 from ordercast.daemon.key_file import keys_of_node
+from ordercast.daemon.status.places import everybody
 from ordercast.groups.desk import OWN
 from ordercast.groups.layer import roster_payload
 from ordercast.groups.names import checked_daemon
@@ -56,12 +57,20 @@ async def manage(host: GroupHost, document: Document) -> Document:
             return await reload(host)
         case "clients":
             return await clients_of(host)
+        case "places":
+            return places_of(host)
         case "keys":
             return keys_document(host)
         case "rekey":
             return await rekey(host, at_once=bool(document.get("now")))
         case other:
             raise UsageError(f"this daemon cannot do {other!r}: it may be of an older version")
+
+
+def places_of(host: GroupHost) -> Document:
+    """Tell where this node serves its status, and where it knows others to."""
+    places = {place.name: place.status for place in everybody(host, host.now())}
+    return {"daemon": host.config.name, "status": places.get(host.config.name), "nodes": places}
 
 
 async def clients_of(host: GroupHost) -> Document:
@@ -102,6 +111,7 @@ def _entry_document(entry: Entry, host: GroupHost, here: set[NodeId]) -> Documen
         "rings": _rings_of(entry, host.config),
         "token_port": entry.places[0].token_port,
         "data_port": entry.places[0].data_port,
+        "status_port": dict(host.config.status.ports).get(entry.name),
         "is_member": entry.node in here,
         "is_me": entry.node == host.config.node,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from ordercast.model.errors import UsageError
 
@@ -101,11 +101,9 @@ def checked_destination(name: str) -> str:
     return checked_member(name) if isinstance(name, str) and AT in name else checked_group(name)
 
 
-def checked_destinations(names: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+def checked_destinations(names: str | Iterable[str]) -> tuple[str, ...]:
     """One or several, each once."""
-    if not isinstance(names, str | tuple | list):
-        raise UsageError(f"a message goes to a group, or to several in a list, not to {names!r:.80}")
-    wanted = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
+    wanted = (names,) if isinstance(names, str) else _several(names)
     if not wanted:
         raise UsageError("a message needs a group to go to, or the name of a client")
     if len(wanted) > GROUPS_MAX:
@@ -113,6 +111,12 @@ def checked_destinations(names: str | tuple[str, ...] | list[str]) -> tuple[str,
     for name in wanted:
         checked_destination(name)
     return wanted
+
+
+def _several(names: Iterable[str]) -> tuple[str, ...]:
+    if not isinstance(names, Iterable) or isinstance(names, bytes | Mapping):
+        raise UsageError(f"a message goes to a group, or to several in a list, not to {names!r:.80}")
+    return tuple(dict.fromkeys(names))
 
 
 def checked_groups(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -51,6 +51,8 @@ NO_HEADERS: Final = Headers()
 
 def checked_headers(headers: Mapping[str, str]) -> Headers:
     """Return the headers of an application. UsageError for what cannot be one."""
+    if not isinstance(headers, Mapping):
+        raise UsageError(f"headers are names with texts, such as {{'trace': '7'}}, not {headers!r:.80}")
     for name, value in headers.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise UsageError(f"{name!r} is no name of a header: use 1 to 64 of a-z, 0-9, '-', '_' and '.'")

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ordercast.model.errors import WireError
     from ordercast.replicated.arrival import Patience
     from ordercast.replicated.blocking import BlockingReplica
     from ordercast.replicated.blocking_fronts import (
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
         BlockingLock,
         BlockingQueue,
     )
-    from ordercast.replicated.effects import Changed, Progress, Standing
+    from ordercast.replicated.effects import Changed, Progress, Reason, Standing
     from ordercast.replicated.machine import Frozen, Origin
     from ordercast.replicated.quorum import EverySide, LastMajority, Majority, Side
     from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded, TimedOut
@@ -90,6 +91,7 @@ _HOMES = {
     "Queue": "structures.queue",
     "QueueFront": "structures.queue",
     "Reader": "structures.fields",
+    "Reason": "effects",
     "Reloaded": "structures.base",
     "Replica": "replica",
     "ReplicaEnded": "replica",
@@ -97,6 +99,7 @@ _HOMES = {
     "Standing": "effects",
     "Structure": "structures.base",
     "TimedOut": "replica",
+    "WireError": "structures.base",
     "value_bytes": "structures.fields",
 }
 __all__ = [
@@ -144,6 +147,7 @@ __all__ = [
     "Queue",
     "QueueFront",
     "Reader",
+    "Reason",
     "Reloaded",
     "Replica",
     "ReplicaEnded",
@@ -151,6 +155,7 @@ __all__ = [
     "Standing",
     "Structure",
     "TimedOut",
+    "WireError",
     "value_bytes",
 ]
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from ordercast.model.arguments import given
 from ordercast.model.errors import UsageError
 from ordercast.replicated.effects import Point
 
@@ -90,6 +91,8 @@ class Majority:
     def __post_init__(self) -> None:
         if not isinstance(self.weights, Mapping):
             raise UsageError('Majority takes the weight of each by full name, such as {"kv@n1": 1, "kv@n2": 1}')
+        for name, weight in self.weights.items():
+            given(weight, int, f"weight of {name}", "a whole number")
         if any(weight < 0 for weight in self.weights.values()) or not sum(self.weights.values()):
             raise UsageError("weights must not be negative, and some must be above zero")
 

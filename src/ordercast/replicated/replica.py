@@ -149,6 +149,9 @@ class Replica(Generic[FrontT]):
         self._leaving: asyncio.Task[None] | None = None  # after a failure
         self._repeated: set[asyncio.Task[None]] = set()  # what is done again and again
 
+    def __repr__(self) -> str:
+        return f"<Replica of {self.group}, {type(self._structure).__name__}: enter it with `async with`>"
+
     # Beginning and end
 
     async def __aenter__(self) -> FrontT:

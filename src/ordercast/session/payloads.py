@@ -14,9 +14,9 @@ MESSAGE_OVERHEAD = 64  # what a waiting message costs beside its bytes, so that 
 
 
 def checked_service(service: Service, served: Collection[Service] = SERVED) -> Service:
-    if service not in served:
+    if not isinstance(service, Service) or service not in served:
         raise UsageError(f"{service!r} is not a service that is served here: use one of ordercast.Service")
-    return Service(service)
+    return service
 
 
 Payload = bytes | bytearray | memoryview  # what may be sent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -29,7 +29,9 @@ WRONG: list[tuple[Callable[[], Any], Callable[[Any], Awaitable[Any]], str]] = [
     (Dictionary, lambda front: front.set("k", "v", timeout="x"), TIMEOUT),
     (Dictionary, lambda front: front.latest("k", timeout="x"), TIMEOUT),
     (Dictionary, lambda front: front.ready(timeout="x"), TIMEOUT),
+    (Dictionary, lambda front: front.compare_and_set_many([("a", "1")], {}), "are no keys with values: give a dict"),
     (Counter, lambda front: front.add(1, timeout="x"), TIMEOUT),
+    (Counter, lambda front: front.add("2"), "'2' is no number: give a whole number"),
     (Queue, lambda front: front.acknowledge(5), JOB),
     (Queue, lambda front: front.extend(5), JOB),
     (Queue, lambda front: front.give_back(5), JOB),
@@ -78,3 +80,13 @@ async def test_numbers_that_no_job_has_are_no_jobs() -> None:
         await jobs.ready()
         for number in (-1, 0, 7, 1 << 70):
             assert not await jobs.revive(number) and not await jobs.discard(number)
+
+
+def test_other_wrong_arguments_get_sentences() -> None:
+    wrong: Any = "1"
+    with pytest.raises(UsageError, match="'1' is no weight of kv@n1: give a whole number"):
+        Majority({"kv@n1": wrong})
+    with pytest.raises(UsageError, match="'1' is no position"):
+        Dictionary().front(cast(Any, None)).changes(after=wrong)
+    assert repr(Dictionary()) == "<Dictionary>"
+    assert "<Replica of g, Counter" in repr(Replica(HubMember(Hub(), "a"), "g", Counter(), quorum=Majority({"a": 1})))

@@ -95,7 +95,7 @@ class ClientGate:
     def refusal_of(self, document: dict[str, Any]) -> str | None:
         """Why this client may not ask that as an operator, if it may not. Whoever changes a cluster is root, or the
         user of the daemon; or there are no rules, and the mode of the socket has let it in."""
-        if document.get("do") in ("list", "clients"):
+        if document.get("do") in ("list", "clients", "places"):
             return None
         if self._is_remote:
             return "a cluster is changed at the unix socket of a daemon, not over TCP: run this on its host"

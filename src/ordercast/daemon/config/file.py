@@ -227,7 +227,8 @@ def _cluster(document: Mapping[str, Any], problems: list[str]) -> str:
         NODES,
     )
     strange = [name for name in document if name not in known]
-    problems += [f"{name} is not a key{elsewhere(name, '') or suggestion(name, known)}" for name in strange]
+    free = [name for name in known if name not in document]
+    problems += [f"{name} is not a key{elsewhere(name, '') or suggestion(name, free)}" for name in strange]
     if CLUSTER.name not in document:
         problems.append('cluster is missing: name the cluster at the top of the file, such as cluster = "shop"')
         return ""

@@ -88,7 +88,7 @@ class Rosters:
         if mine is not None and roster.version == mine.version:
             raise UsageError(
                 f"its nodes are not those of version {mine.version} of the node list, which this node has: "
-                f"raise the version to {mine.version + 1}"
+                f"raise nodes_version to {mine.version + 1}"
             )
         if mine is not None and roster.version < mine.version:
             raise UsageError(

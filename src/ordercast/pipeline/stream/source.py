@@ -110,12 +110,19 @@ class Plan:
         if text == LATEST:
             return self.archive.tip(group)
         if not text.isdecimal():
-            return place_from(text)
+            return self._named(text)
         number, there = int(text), self.archive.group(group).stretches()
         found = next((one.branch for one in there if one.first <= number <= one.last), None)
         if found is None and there and number < there[0].first:
             return Place(there[0].branch, there[0].first - 1)
         return self.archive.tip(group) if found is None else Place(found, number)
+
+    @staticmethod
+    def _named(text: str) -> Place:
+        try:
+            return place_from(text)
+        except UsageError:
+            raise UsageError(f"endingPlace={text!r} is no place: write latest, a number or BRANCH:NUMBER") from None
 
     def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[ArchivePartition]:
         stretches = [(group, one) for group in self.groups for one in self.stretches(group, start, end)]

@@ -144,6 +144,9 @@ class Cut:
 class Structure(ABC, Generic[FrontT]):
     """A state machine (see `machine.py`) with a front."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
     @abstractmethod
     def front(self, caller: Caller) -> FrontT: ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from ordercast.model.arguments import given
 from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.machine import Frozen, Origin
 from ordercast.replicated.structures.base import YES, Caller, Cut, Front, Structure
@@ -47,7 +48,7 @@ class Counter(Structure["CounterFront"]):
 class CounterFront(Front[Counter]):
     async def add(self, number: int = 1, *, timeout: float | None = None) -> int:
         """The value just after it: no two that add one get the same."""
-        if not -I64_MAX <= number <= I64_MAX:
+        if not -I64_MAX <= given(number, int, "number", "a whole number") <= I64_MAX:
             raise UsageError(f"{number} does not fit into 64 bits")
         return Reader((await self._ask(ADD, I64.pack(number), timeout)).result, 1).number(I64)
 

@@ -333,6 +333,8 @@ class DictionaryFront(Front[Dictionary]):
     def changes(self, after: int | None = None) -> AsyncIterator[KeyChanged | Reloaded]:
         """What is set and deleted from now on, in order; with `after`, from behind this position on: a `Reloaded` comes
         first when that is not kept here any more."""
+        if after is not None:
+            given(after, int, "position", "one that a call on this dictionary returned")
         return _changes(self._caller.watch(Applied, Reloaded, after=after), after or 0)
 
 
@@ -375,6 +377,8 @@ def _lease_bytes(lease: Lease) -> bytes:
 
 
 def _pairs_bytes(pairs: Mapping[Value, Value | None]) -> bytes:
+    if not isinstance(pairs, Mapping):
+        raise UsageError(f"{pairs!r:.80} are no keys with values: give a dict")
     return U32.pack(len(pairs)) + b"".join(value_bytes(key) + optional_bytes(value) for key, value in pairs.items())
 
 

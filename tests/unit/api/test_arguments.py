@@ -1,0 +1,41 @@
+"""A wrong argument of a member's call gets a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ordercast import connect
+from ordercast.groups.names import checked_destinations
+from ordercast.model.errors import UsageError
+from ordercast.model.headers import checked_headers
+from ordercast.model.service import Service
+from ordercast.session.payloads import checked_service
+
+
+@pytest.mark.parametrize("to", [5, None, b"orders", {"orders": 1}])
+def test_a_message_goes_to_names(to: Any) -> None:
+    with pytest.raises(UsageError, match="a message goes to a group, or to several in a list, not to"):
+        checked_destinations(to)
+    assert checked_destinations(iter(["a", "b", "a"])) == ("a", "b")
+
+
+@pytest.mark.parametrize("service", [3, 9, "safe", None])
+def test_a_service_is_one_of_them(service: Any) -> None:
+    with pytest.raises(UsageError, match=r"use one of ordercast\.Service"):
+        checked_service(service)
+    assert checked_service(Service.SAFE) is Service.SAFE
+
+
+def test_headers_are_names_with_texts() -> None:
+    wrong: Any = ["trace"]
+    with pytest.raises(UsageError, match="headers are names with texts"):
+        checked_headers(wrong)
+
+
+@pytest.mark.parametrize("word", ["on_lost", "on_message"])
+def test_what_is_called_can_be(word: str) -> None:
+    wrong: Any = {word: 3}
+    with pytest.raises(UsageError, match=f"{word}=3 cannot be called: give a function"):
+        connect(**wrong)
