@@ -11,7 +11,7 @@ from pathlib import Path
 from ordercast.api.callback import OnMessage
 from ordercast.api.credentials import read_credentials
 from ordercast.model.errors import Unreachable
-from ordercast.session.addresses import Address, UnixAddress
+from ordercast.session.addresses import Address, UnixAddress, passed_over
 from ordercast.session.client_half import ClientHalf
 from ordercast.session.frames import SlowPolicy
 from ordercast.session.tls import TlsHalf
@@ -46,7 +46,7 @@ class DaemonTarget:
         return ClientHalf(self.name, self.slow, token=shown.token), TlsHalf(shown.context, address.host), words
 
     def unreachable(self, problems: Sequence[str], *, again: bool) -> Unreachable:
-        where = "; ".join(problems) or "no daemon runs on this machine"
+        where = "; ".join(problems) or "; ".join(passed_over()) or "no daemon runs on this machine"
         waited = f" within {self.wait_s:g} s" if 0 < self.wait_s < inf and not again else ""
         return Unreachable(
             f"no daemon can be reached{waited} ({where}): start one with `ordercast up` or `ordercast daemon`"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -114,6 +115,18 @@ def _sockets_here() -> list[UnixAddress]:
     folders = [folder for folder in _folders() if is_trusted(folder)]
     found = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix == SUFFIX]
     return [UnixAddress(path) for path in found if _serves(path)]
+
+
+def passed_over() -> list[str]:
+    """Return a sentence for each socket that is there and is tried only by whoever names it: others may have put it
+    there."""
+    found = []
+    for folder in _folders():
+        with suppress(OSError):
+            there = [path for path in sorted(folder.iterdir()) if path.suffix == SUFFIX]
+            is_safe = is_trusted(folder)
+            found += [path for path in there if not (is_safe and _serves(path))]
+    return [f"{path} was passed over, as others than you and root may have put it there: name it" for path in found]
 
 
 def is_trusted(folder: Path) -> bool:

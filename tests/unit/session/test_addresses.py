@@ -11,7 +11,14 @@ import pytest
 
 from ordercast.model.errors import UsageError
 from ordercast.session import addresses
-from ordercast.session.addresses import UnixAddress, addresses_from, is_trusted, serving_folder, usual_folder
+from ordercast.session.addresses import (
+    UnixAddress,
+    addresses_from,
+    is_trusted,
+    passed_over,
+    serving_folder,
+    usual_folder,
+)
 
 
 @pytest.fixture
@@ -62,3 +69,14 @@ def test_another_scheme_is_refused_with_what_to_write(text: str) -> None:
     rest = text.partition("://")[2]
     with pytest.raises(UsageError, match=f"is not spoken: write tcp://{rest}, or unix:///PATH"):
         addresses_from(text)
+
+
+def test_sockets_that_are_passed_over_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORDERCAST_FOLDER", str(tmp_path))
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "n1.sock"))
+        assert addresses_from(None) == [UnixAddress(tmp_path / "n1.sock")] and passed_over() == []
+        tmp_path.chmod(0o777)
+        assert addresses_from(None) == []
+        (sentence,) = passed_over()
+        assert sentence.startswith(f"{tmp_path / 'n1.sock'} was passed over, as others than you and root may have")
