@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.tables import new_table
-from ordercast.cli.terminal import Meter, output, write_json
+from ordercast.cli.terminal import Meter, complain, output, write_json
 from ordercast.pipeline.campaign import Campaign, Outcome, Progress, campaign_from, run_campaign
 from ordercast.pipeline.campaign.page import Sum, sums_of
 from ordercast.pipeline.campaign.replay import replay_of
@@ -33,6 +33,8 @@ def campaign(
     plan = campaign_from(file, engine)
     if seeds is not None:
         plan = replace(plan, seeds=seeds_from(seeds))
+    if plan.comparisons and all(cell.measure is None for cell in plan.cells):
+        complain('the comparisons will be empty, for nothing is measured: add [measure] with window = "0.5s..3s"')
     outcome, seconds = _run(plan, out or Path(f"campaign-{plan.name}"), master, rerun_failed)
     if as_json:
         write_json(_document(plan, outcome, seconds))
