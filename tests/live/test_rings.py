@@ -160,6 +160,8 @@ async def test_a_node_is_added_to_a_ring_by_a_reload_of_the_file(tmp_path: Path)
         assert rings == {"a": ["office"], "c": ["lab"], "g": ["office", "lab"], "z": ["lab"]}
         with pytest.raises(UsageError, match="each ring of a network has a node list of its own: change the file"):
             await management.manage(hosts[0], {"do": "remove", "name": "z"})
+        places = await management.manage(hosts[0], {"do": "places"})
+        assert places == {"daemon": "a", "status": None, "nodes": dict.fromkeys("acgz")}
 
 
 @live

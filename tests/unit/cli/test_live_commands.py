@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ordercast.cli import cluster as cluster_command
 from ordercast.cli import status as status_command
 from ordercast.cli.main import run
 from ordercast.cli.status_drawing import status_line
@@ -168,6 +169,21 @@ def test_a_node_is_named_where_another_knows_it(
     )
     assert json.loads(call("status", "alpha-node", "--json")[1])["me"]["name"] == "alpha"
     assert call("status", "nobody")[0] == 2
+
+
+def test_without_an_address_the_status_is_where_a_daemon_says(
+    call: Call, served: tuple[FakeNode, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ORDERCAST_FOLDER", str(tmp_path))
+    asked: list[object] = []
+
+    def ask(at: str | None, document: dict[str, str]) -> dict[str, str]:
+        asked.append((at, document))
+        return {"status": f"127.0.0.1:{served[1]}"}
+
+    monkeypatch.setattr(cluster_command, "ask", ask)
+    assert json.loads(call("status", "--json")[1])["me"]["name"] == "alpha"
+    assert asked == [(None, {"do": "places"})]
 
 
 def test_a_node_without_a_ring_is_exit_status_1(call: Call, served: tuple[FakeNode, int]) -> None:
