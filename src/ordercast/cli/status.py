@@ -68,7 +68,7 @@ def place_of(address: str) -> tuple[str, int]:
 def _own_place() -> tuple[str, int]:
     """Return where a node of this machine serves its status: at the usual place, or where a daemon that clients find
     says so. Whoever names a folder of sockets means the daemons that are there."""
-    usual = place_from(STATUS_HERE)
+    usual = LOOPBACK, STATUS_PORT
     if CHOSEN not in os.environ and _is_served(usual):
         return usual
     from ordercast.cli.cluster import ask
