@@ -15,13 +15,19 @@ import os
 import sys
 from weakref import WeakSet
 
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import StreamingQueryProgress
+from ordercast.model.extras import missing_extra
+
+try:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+    from ordercast.pipeline.stream.format import OrdercastSource
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(missing_extra("ordercast.spark", error), name=error.name) from error
 
 from ordercast.archive.places import place_from
 from ordercast.model.errors import UsageError
 from ordercast.pipeline.spark_session import LOCAL_MASTER, missing_for_spark
-from ordercast.pipeline.stream.format import OrdercastSource
 
 __all__ = ["OrdercastSource", "lag", "register", "session", "worker_problem"]
 
