@@ -7,7 +7,8 @@ nobody has delivered, until now. What is submitted or given up meanwhile may arr
 destinations is owed to all.
 
 Where the engine works in epochs (`Opened`), the epoch of a message decides, which its position names: it is owed to
-those who have one of its destinations there. What nobody has delivered is owed to its submitter alone.
+those who have one of its destinations there. What nobody has delivered is owed to its submitter alone. A message that
+was lost with its entry, and ordered again in a later configuration, is owed by its last epoch that the process was in.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from collections.abc import Iterable
 
 from ordercast.checker.history import History
 from ordercast.checker.life import Life
-
-NOTHING: frozenset[str] = frozenset()
 
 
 class Owed:
@@ -46,7 +45,8 @@ class Owed:
         if life is None:
             return False
         if history.is_by_groups and (epochs := history.epochs_of(number)):
-            return any(not life.opened.get(epoch, NOTHING).isdisjoint(bound.destinations) for epoch in epochs)
+            newest = max((epoch for epoch in epochs if epoch in life.opened), default=None)
+            return newest is not None and not life.opened[newest].isdisjoint(bound.destinations)
         if history.is_by_groups and history.identity(number).process != life.process:
             return False
         last = history.last_delivered.get(number, history.now)
