@@ -19,12 +19,14 @@ from ordercast.api.group_inbox import GroupInbox
 from ordercast.api.member import Member
 from ordercast.api.pieces import batch_from, size_of
 from ordercast.api.waiters import Waiters
+from ordercast.daemon.config.defaults import LOCAL_PORT_MAX
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.host import GroupHost
 from ordercast.daemon.participant import NodeFailed
 from ordercast.groups.envelope import Head, decode_head
 from ordercast.groups.layer import MessageRun, data_head, join_payload, leave_payload
 from ordercast.groups.names import checked_group
+from ordercast.model.arguments import given
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Alarm
 from ordercast.model.errors import UsageError
@@ -37,18 +39,34 @@ HEADS_MAX = 1000  # that are remembered
 DEFAULT_NAME = "app"
 
 
+def _local(config: NodeConfig | None, cluster: str | None, port: int | None) -> NodeConfig | None:
+    """Return the configuration of a node that is given a cluster or a port instead of one."""
+    if cluster is None and port is None:
+        return config
+    if config is not None:
+        raise UsageError("cluster and port are in the NodeConfig: give them there")
+    if port is not None and not 0 < given(port, int, "port", "a number") <= LOCAL_PORT_MAX:
+        raise UsageError(f"{port} is no port for the nodes of a machine: give one from 1 to {LOCAL_PORT_MAX}")
+    if cluster is not None:
+        given(cluster, str, "cluster", "its name")
+    return NodeConfig().beside(cluster, port)
+
+
 class Node(Member):
     def __init__(
         self,
         config: NodeConfig | None = None,
         *,
         name: str = DEFAULT_NAME,
+        cluster: str | None = None,
+        port: int | None = None,
         on_configuration: Callable[[Configuration], None] | None = None,
         on_alarm: Callable[[Alarm], None] | None = None,
         on_message: OnMessage | None = None,
         sinks: bool = False,
     ) -> None:
-        """`name`: of this program among the clients of its node. `on_configuration` is told of every change in the
+        """`name`: of this program among the clients of its node. `cluster` and `port`: of nodes of this machine without
+        a NodeConfig, if several clusters are to run there. `on_configuration` is told of every change in the
         configuration of nodes, before the groups are; `on_alarm` of what a person should know, such as a network that
         fails; `on_message` is called with each event, in order, in the turn of the packet that brought it: there is no
         stream to read then. It may not block: the whole cluster waits meanwhile. `sinks`: show what queries of Spark
@@ -56,7 +74,7 @@ class Node(Member):
         super().__init__()
         if config is not None and not isinstance(config, NodeConfig):
             raise UsageError(f"a Node takes a NodeConfig, not {config!r:.80}: load_config(FILE, NAME) reads a file")
-        self.host = GroupHost(config, on_configuration, on_alarm)
+        self.host = GroupHost(_local(config, cluster, port), on_configuration, on_alarm)
         size_max = self.host.config.inbox_size_max
         self.inbox = self.host.reading = GroupInbox(size_max, self.host.on_behind)
         self.inbox.shows_sinks = sinks

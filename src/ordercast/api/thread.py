@@ -36,12 +36,15 @@ class ThreadedNode(Member):
         config: NodeConfig | None = None,
         *,
         name: str = DEFAULT_NAME,
+        cluster: str | None = None,
+        port: int | None = None,
         on_alarm: Callable[[Alarm], None] | None = None,
     ) -> None:
         """`on_alarm` is told of what a person should know, on the event loop that started this node."""
         super().__init__()
         told = None if on_alarm is None else partial(self._post, on_alarm)
-        self.node = Node(config, name=name, on_alarm=told)  # for its status; call its methods from here only
+        # For its status; call its methods from here only.
+        self.node = Node(config, name=name, cluster=cluster, port=port, on_alarm=told)
         self.inbox = GroupInbox(CROSSING_SIZE_MAX, None, self._on_taken)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast node", daemon=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ordercast import connect
+from ordercast import Node, NodeConfig, connect
 from ordercast.groups.names import checked_destinations
 from ordercast.model.errors import UsageError
 from ordercast.model.headers import checked_headers
@@ -32,6 +32,15 @@ def test_headers_are_names_with_texts() -> None:
     wrong: Any = ["trace"]
     with pytest.raises(UsageError, match="headers are names with texts"):
         checked_headers(wrong)
+
+
+def test_a_node_of_this_machine_has_a_cluster_and_a_port() -> None:
+    config = Node(cluster="x", port=6100).host.config
+    assert (config.ring.cluster, config.network.port, config.is_local) == ("x", 6100, True)
+    with pytest.raises(UsageError, match="70000 is no port for the nodes of a machine"):
+        Node(port=70_000)
+    with pytest.raises(UsageError, match="are in the NodeConfig: give them there"):
+        Node(NodeConfig(), port=6100)
 
 
 @pytest.mark.parametrize("word", ["on_lost", "on_message"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from ordercast.cli.commands.options import LOCAL_PORT_MAX, OtherEngine
+from ordercast.cli.commands.options import OtherEngine
 from ordercast.cli.declare import Option, command
-from ordercast.daemon.config.defaults import PORT, TraceLevel
+from ordercast.daemon.config.defaults import LOCAL_PORT_MAX, PORT, TraceLevel
 
 
 @command(example="ordercast daemon --config /etc/ordercast/cluster.toml")

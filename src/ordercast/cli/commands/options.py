@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from ordercast.cli.declare import Argument, Option
-from ordercast.daemon.config.defaults import LOCAL_NODES_MAX
 
 ADDRESS_VARIABLE = "ORDERCAST_ADDRESS"
 STATUS_HERE = "here"  # of a node of this machine, wherever it serves its status
-LOCAL_PORT_MAX = 65535 - 2 * LOCAL_NODES_MAX - 1  # so that all nodes of a machine find room above it
 TOPOLOGIES = ("line", "cycle", "parallel", "star", "hub", "double-line", "random")
 
 Json = Annotated[bool, Option("--json", help="Print one JSON document.")]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from ordercast.cli.commands.options import LOCAL_PORT_MAX, EngineName
+from ordercast.cli.commands.options import EngineName
 from ordercast.cli.declare import Option, command
-from ordercast.daemon.config.defaults import LOCAL_NODES_MAX, PORT
+from ordercast.daemon.config.defaults import LOCAL_NODES_MAX, LOCAL_PORT_MAX, PORT
 
 
 @command(example="ordercast up -n 5")

@@ -8,6 +8,7 @@ LOOPBACK = "127.0.0.1"
 PORT = 4700  # data by multicast; a node's own ports are above it, see `local_peer`
 STATUS_PORT = 4790
 LOCAL_NODES_MAX = 48
+LOCAL_PORT_MAX = 65535 - 2 * LOCAL_NODES_MAX - 1  # so that all nodes of a machine find room above it
 
 
 class TraceLevel(Enum):

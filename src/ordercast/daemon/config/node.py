@@ -351,6 +351,12 @@ class NodeConfig:
         everybody = self.peers or tuple(local_peer(NodeId(n), self.network.port) for n in range(1, LOCAL_NODES_MAX + 1))
         return tuple(peer for peer in everybody if peer.node != self.node)
 
+    def beside(self, cluster: str | None, port: int | None) -> NodeConfig:
+        """Return the same for another cluster on the same machine, of this name or at this port."""
+        ring = self.ring if cluster is None else replace(self.ring, cluster=cluster)
+        network = self.network if port is None else replace(self.network, port=port)
+        return replace(self, ring=ring, network=network)
+
     def with_packet_size(self) -> NodeConfig:
         """Packets as large as every network of every ring allows: the MTU less the headers of IP and UDP."""
         each = (ring.on(number) for ring in self.each_ring for number in range(len(ring.networks)))
