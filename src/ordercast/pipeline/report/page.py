@@ -3,6 +3,7 @@ of its own. Pure."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -33,10 +34,12 @@ def page_of(tables: Tables, sources: Sources) -> Page:
         promise_section(tables),
         _run_section(tables, sources),
     ]
-    return Page(f"Report on {sources.path}", _subtitle(tables, sources), facts_of(tables), sections, _FOOT)
+    return Page(f"Report on {sources.path}", _subtitle(tables, sources), facts_of(tables), sections, _foot())
 
 
-_FOOT = f"Made by ordercast report, version {__version__}. The same numbers are in tables/*.parquet beside this page."
+def _foot() -> str:
+    made = f"Made by ordercast report, version {__version__}, on {socket.gethostname()}."
+    return f"{made} The same numbers are in tables/*.parquet beside this page."
 
 
 def _subtitle(tables: Tables, sources: Sources) -> str:
