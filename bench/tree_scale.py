@@ -92,7 +92,7 @@ class Scale:
         self.senders = sorted(self.wants)
         self.world: World | None = None
         self.began_at = self.ended_at = time.perf_counter()
-        self.inputs_before = self.trees = 0
+        self.inputs_before = 0
         self.submitted: dict[MessageId, int] = {}
         self.delivered: dict[MessageId, int] = {}
 

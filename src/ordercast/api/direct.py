@@ -29,6 +29,7 @@ from ordercast.api.socket_turns import SocketTurns
 from ordercast.api.target import GREETING_S, SOUND_S, DaemonTarget, next_pause
 from ordercast.groups.names import check_may_send, checked_destinations
 from ordercast.groups.turns import portions
+from ordercast.model.arguments import check_timeout
 from ordercast.model.errors import ConnectionLost, Unreachable, UsageError
 from ordercast.model.events import Message, Piece
 from ordercast.model.ids import Position
@@ -276,6 +277,7 @@ class DirectClient(SessionMember):
         timeout: float,  # noqa: ASYNC109 - it is the name that every member's has
         headers: Mapping[str, str] | None = None,
     ) -> Message:
+        check_timeout(timeout)
         until = time.monotonic() + timeout
         number, payload, promise = self._requests.new(data, headers)
         groups = checked_destinations(to)

@@ -25,8 +25,7 @@ def status_with(engine: str, address: str, command: str, lacking: str) -> Docume
     status = _read(Path(address), command) if Path(address).is_file() else fetch(*place_of(address))
     if status.get("engine") != engine or engine not in status:
         raise UsageError(
-            f"the node at {address} runs the engine {status.get('engine')!r}, which has no {lacking}: see "
-            "`ordercast status`"
+            f"the node runs the engine {status.get('engine')!r}, which has no {lacking}: see `ordercast status`"
         )
     return status
 
