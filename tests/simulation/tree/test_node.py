@@ -48,7 +48,9 @@ def test_a_calm_run_keeps_everything_but_total_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "seed"), [(SwarmKind.GROUPS, 3), (SwarmKind.REPLICATED, 2), (SwarmKind.NETWORKS, 1)], ids=str
+    ("kind", "seed"),
+    [(SwarmKind.GROUPS, 3), (SwarmKind.REPLICATED, 2), (SwarmKind.NETWORKS, 1), (SwarmKind.NETWORKS, 48)],
+    ids=str,
 )
 def test_a_hostile_run_with_more_than_topics_is_valid(kind: SwarmKind, seed: int) -> None:
     found = outline(seed, kind, "tree")

@@ -20,6 +20,7 @@ from ordercast.networks.config import Replication
 from ordercast.order.catalogue import entry_of
 from ordercast.order.membership.states.moves import GATHER, OPERATIONAL
 from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.findings import Findings
 from ordercast.sim.options import SimOptions
 from ordercast.trace.records import DeliveredBatch, Event, Submitted
@@ -63,6 +64,11 @@ def token_in(packet: bytes) -> Token:
     token = decode(packet, packet[CLUSTER])
     assert isinstance(token, Token)
     return token
+
+
+def is_blocking_all(fault: Fault) -> bool:
+    """Two hosts no longer reach each other on links, whichever network they take: this is no fault of a network."""
+    return fault.kind is FaultKind.BLOCK and fault.network is None
 
 
 @dataclass(slots=True)
@@ -363,6 +369,8 @@ class NetworkWitness:
             return True
         if promise is NetworkPromise.NOTHING_TWICE:
             return options.is_one_whole and self._keeps_order()
+        if promise is NetworkPromise.DELAY and any(is_blocking_all(fault) for fault in options.faults):
+            return False
         return options.is_one_whole
 
     def _keeps_order(self) -> bool:
