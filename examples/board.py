@@ -41,6 +41,8 @@ class Line(NamedTuple):
 
 
 class Board(Structure["BoardFront"]):
+    NAME = "Board"
+
     """The state: all lines. It changes by commands alone, and is cut into pieces for late joiners."""
 
     def __init__(self) -> None:

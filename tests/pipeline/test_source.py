@@ -261,12 +261,14 @@ def test_a_table_ends_where_it_is_told(grown: Grown) -> None:
         return max(one.stretch.last for one in reader.partitions())
 
     branch = ArchiveBatchReader({"path": folder}, columns).partitions()[0].stretch.branch
-    assert [last("latest"), last("7"), last(f"{branch}:5"), last("99999")] == [grown.last, 7, 5, grown.last]
+    assert [last("latest"), last("7"), last(f"{branch}:5")] == [grown.last, 7, 5]
     assert last("0") == 0
     with pytest.raises(Lost, match=r"there is no branch 0+ in the archive of"):
         last(f"{0:016x}:1")
     with pytest.raises(UsageError, match="is no place"):
         last("soon")
+    with pytest.raises(UsageError, match=f"up to {grown.last}; write latest for all"):
+        last("99999")
 
 
 def test_options_are_refused_when_they_are_loaded(grown: Grown) -> None:

@@ -22,6 +22,7 @@ from ordercast.replicated.wire import (
     Command,
     Exclude,
     Here,
+    Kind,
     Loaded,
     Loading,
     Preface,
@@ -145,7 +146,7 @@ def _read(decoder: Callable[[bytes], object], data: bytes) -> None:
 def test_any_bytes_raise_nothing_else(data: bytes) -> None:
     for decoder in (decode, decode_command, decode_preface):
         _read(decoder, data)
-    for kind in range(10):
+    for kind in range(max(Kind) + 2):
         _read(decode, bytes((kind,)) + data)
 
 

@@ -65,6 +65,9 @@ def connect(
         checked_client(name)
     if wait is not None and not (isinstance(wait, int | float) and wait >= 0):
         raise UsageError(f"wait={wait!r} is no time to wait: give seconds, such as wait=30, or math.inf")
+    for word, choice in (("reconnect", reconnect), ("sinks", sinks)):
+        if not isinstance(choice, bool):
+            raise UsageError(f"{word}={choice!r:.80} is neither yes nor no: write {word}=True or {word}=False")
     for word, called in (("on_lost", on_lost), ("on_message", on_message)):
         if called is not None and not callable(called):
             raise UsageError(f"{word}={called!r:.80} cannot be called: give a function")

@@ -5,6 +5,7 @@ that this module raises repeats what a file says.
 from __future__ import annotations
 
 import os
+import pwd
 import secrets
 import stat
 from contextlib import suppress
@@ -31,10 +32,21 @@ def read_secret_file(path: Path, noun: str, advice: str, *, is_own: bool = False
         if not stat.S_ISREG(found.st_mode) or found.st_size > SECRET_FILE_SIZE_MAX:
             raise UsageError(f"{path} is no {noun}: {advice}")
         if is_own and found.st_uid not in (os.geteuid(), 0):
-            raise UsageError(f"the {noun} {path} belongs to another user: run `chown {os.geteuid()} {path}`")
+            raise UsageError(f"the {noun} {path} belongs to {_advice_on_owner(path, found.st_uid)}")
         if found.st_mode & 0o077:
             raise UsageError(f"the {noun} {path} can be read by others: run `chmod 600 {path}`")
         return file.read(SECRET_FILE_SIZE_MAX)
+
+
+def _advice_on_owner(path: Path, owner: int) -> str:
+    """Return whose the file is and what to do: root is told to be that user, whose daemon has to read the file."""
+    try:
+        name = pwd.getpwuid(owner).pw_name
+    except KeyError:
+        name = f"#{owner}"  # as sudo takes it
+    if os.geteuid() == 0:
+        return f"{name}, and this is root: run this as that user, `sudo -u '{name}' …`, or `chown root {path}`"
+    return f"{name}: run `chown {os.geteuid()} {path}`"
 
 
 def write_new_secret_file(path: Path, text: str, advice: str) -> None:

@@ -51,7 +51,7 @@ class Picture:
 def chained(plain: type[Structure[Any]], *arguments: Any, piece_size: int = PIECE_SIZE) -> Chained:
     """Make a structure of this kind that is `Chained`, too. `piece_size`: of its pictures."""
     name = " ".join((plain.__name__.lower(), *map(str, arguments)))
-    members = {"piece_size": piece_size, "structure_name": name}
+    members = {"piece_size": piece_size, "structure_name": name, "NAME": f"Recorded{plain.__name__}"}
     made: Chained = type(f"Chained{plain.__name__}", (Chained, plain), members)(*arguments)
     return made
 

@@ -19,6 +19,9 @@ those who are silent for long, and are excluded at a place in the order (`compon
 A command is applied in a decided primary view before its signal, and confirmed only when it is applied: whoever was a
 member then has it in its track, applied or held, and a later quorum has one of them who has forgotten nothing.
 
+One name of a group is one structure. Who says that it has another is no replica of this one: it is not heard, and ends
+by its own insight, or the replica here does (`_meet_stranger`).
+
 When the application raises while it changes the copy here, the copy counts as none from there on: nothing is applied
 to it or confirmed from it, nobody gets it, and others hear at every view that there is neither a state nor a vote.
 """
@@ -51,6 +54,7 @@ from ordercast.replicated.wire import (
     Here,
     Loaded,
     Message,
+    Named,
     State,
     United,
     decode,
@@ -60,8 +64,10 @@ from ordercast.replicated.wire import (
     encode_force,
     encode_here,
     encode_loaded,
+    encode_named,
     encode_state,
     is_command,
+    is_structure_name,
 )
 
 SLICE_SIZE = 256 << 10  # bytes of commands that are applied at once: a few milliseconds
@@ -81,13 +87,18 @@ class Core(Remembering):
         tails: Tails = MemoryTail,  # for what comes while a state is on its way
         slice_size: int = SLICE_SIZE,
         remembered: Remembered | None = None,  # what the journal knows; None: there is no journal
+        structure: str = "",  # what the machine is called; those who are called otherwise are none of these replicas
     ) -> None:
         if len(address) > ADDRESS_SIZE_MAX:
             raise UsageError(f"an address of {len(address)} bytes is too long: at most {ADDRESS_SIZE_MAX}")
+        if structure and not is_structure_name(structure):
+            raise UsageError(f"a structure cannot be called {structure!r}: give it a name of Python's, in ASCII")
         if rule.goes_on and not isinstance(machine, Unites):
             raise UsageError("a state of which every side goes on must have a way to unite them: unite()")
         super().__init__(Life(name, life, 0), machine, rule, outstanding_max, tails)
         self._address = address
+        self._named = (encode_named(Named(structure)),) if structure else ()
+        self._structure = structure
         self._founding = founding
         self._slice_size = slice_size
         self._uniter = Uniter(self._copy, self._exchange)
@@ -118,7 +129,7 @@ class Core(Remembering):
         if not component.is_signalled:
             founding = self._founding and not self._copy.is_spoilt
             state = self._state(component, behind=is_behind, founding=founding, address=self._address)
-            effects.append(Send((encode_state(state),)))
+            effects.append(Send((*self._named, encode_state(state))))
 
     def on_transition(self, transition: Transition) -> list[Effect]:
         component = self._component
@@ -264,6 +275,10 @@ class Core(Remembering):
 
     def _on_message(self, component: Component, sender: str, message: Message, effects: list[Effect]) -> None:
         match message:
+            case Named() if self._structure not in ("", message.structure):
+                component.strangers[sender] = message.structure
+            case State() if sender in component.strangers:
+                self._meet_stranger(component, sender, message, effects)
             case State() if component.is_of_round(message):
                 self._on_state(component, sender, message, effects)
             case Exclude() if silent := component.silent(sender, message):
@@ -291,6 +306,18 @@ class Core(Remembering):
             component.states.setdefault(sender, state)
             if component.is_complete:
                 self._end_round(component, effects)
+
+    def _meet_stranger(self, component: Component, sender: str, state: State, effects: list[Effect]) -> None:
+        """One of the two has to go: who has no state, or else whose name comes later. Both see it alike, and a round
+        waits for who goes."""
+        has_state = self._copy.track is not None
+        is_wrong = sender < self.me.name if has_state == (state.rank is not None) else not has_state
+        if is_wrong and not self._copy.is_spoilt:
+            there, here = component.strangers[sender], self._structure
+            self._spoil(
+                UsageError(f"{sender} has a {there} under this name, and here is a {here}: give it another name"),
+                effects,
+            )
 
     def _on_exclude(self, component: Component, silent: set[str], effects: list[Effect]) -> None:
         if component.is_uniting:

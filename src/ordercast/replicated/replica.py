@@ -183,6 +183,7 @@ class Replica(Generic[FrontT]):
             outstanding_max=OUTSTANDING_MAX,
             tails=partial(Spill, folder),
             remembered=None if self._journal is None else self._journal.remembered,
+            structure=self._structure.NAME,
         )
         book = None if self._journal is None else Book()
         self._desk = Desk(self.group, core, self._machine, self._patience, book=book)
@@ -378,7 +379,8 @@ class Replica(Generic[FrontT]):
         """The application's code or its disk failed: the copy here may not be what the others have. It leaves the
         group, so that nobody waits for it."""
         if self._ended is None:
-            self._end(ReplicaEnded(f"the replica of {self.group} has failed: {error!r}"))
+            why = str(error) if isinstance(error, UsageError) else repr(error)
+            self._end(ReplicaEnded(f"the replica of {self.group} has failed: {why}"))
             self._leaving = asyncio.get_running_loop().create_task(self._leave())
 
     # What comes beside it

@@ -9,6 +9,7 @@
     ASK       who is still there? while sides are being united
     HERE      the answer
     DURABLE   my journal has everything of this component up to here
+    NAMED     before a STATE: what my structure is called
 
 Network byte order. `decode` and `decode_preface` raise WireError and nothing else, and check counts before they build.
 """
@@ -32,6 +33,7 @@ from ordercast.replicated.track import DIGEST_SIZE, Held, Rank
 from ordercast.wire.reader import ByteReader
 
 ADDRESS_SIZE_MAX: Final = 1000
+STRUCTURE_SIZE_MAX: Final = 64
 
 
 class Kind(IntEnum):
@@ -46,6 +48,7 @@ class Kind(IntEnum):
     ASK = 7
     HERE = 8
     DURABLE = 9
+    NAMED = 10
 
 
 _FORCE: Final = bytes((Kind.FORCE,))
@@ -136,6 +139,12 @@ class Durable(NamedTuple):
     view: ViewId
     round: int
     length: int
+
+
+class Named(NamedTuple):
+    """Said before what one has, by those whose structure has a name: others may be none of this kind."""
+
+    structure: str
 
 
 class United(NamedTuple):
@@ -230,7 +239,12 @@ def encode_durable(durable: Durable) -> bytes:
     return bytes((Kind.DURABLE,)) + view_bytes(durable.view) + U32.pack(durable.round) + U64.pack(durable.length)
 
 
-Message = State | Loaded | United | Force | Exclude | Ask | Here | Durable
+def encode_named(named: Named) -> bytes:
+    structure = named.structure.encode()
+    return bytes((Kind.NAMED,)) + U16.pack(len(structure)) + structure
+
+
+Message = State | Loaded | United | Force | Exclude | Ask | Here | Durable | Named
 
 
 def decode(data: bytes) -> Message:
@@ -255,10 +269,17 @@ def decode(data: bytes) -> Message:
         message = Here(reader.view(), reader.u32())
     elif kind == Kind.DURABLE:
         message = Durable(reader.view(), reader.u32(), reader.u64())
+    elif kind == Kind.NAMED:
+        message = Named(reader.structure())
     else:
         raise WireError(f"there is no kind {kind}")
     reader.end()
     return message
+
+
+def is_structure_name(text: str) -> bool:
+    """Say whether a structure may be called so: a name of Python's, in ASCII."""
+    return text.isidentifier() and text.isascii() and len(text) <= STRUCTURE_SIZE_MAX
 
 
 def _decode_state(reader: ReplicaReader) -> State:
@@ -337,6 +358,13 @@ class ReplicaReader(ByteReader):
             return checked_destination(str(self.text_bytes(), "ascii"))
         except (UnicodeDecodeError, UsageError) as error:
             raise WireError(f"a name that is none: {error}") from None
+
+    def structure(self) -> str:
+        """Read what a structure is called: it is shown, too."""
+        text = self.text_bytes().decode("ascii", "replace")
+        if not is_structure_name(text):
+            raise WireError("a name of a structure that is none")
+        return text
 
     def view(self) -> ViewId:
         seq, representative, origin_seq, origin_representative, number, slot = self.unpack(VIEW)

@@ -335,6 +335,7 @@ class Replicas:
             tails=lambda: Spill(block_size=_BLOCK_SIZE),
             slice_size=_SLICE_SIZE,
             remembered=None if journal is None else journal.remembered,
+            structure=structure.NAME,
         )
         book = None if journal is None else Book(grown_min=_GROWN_MIN)
         replica.desk = Desk(

@@ -43,6 +43,13 @@ def test_a_node_of_this_machine_has_a_cluster_and_a_port() -> None:
         Node(NodeConfig(), port=6100)
 
 
+@pytest.mark.parametrize("word", ["reconnect", "sinks"])
+def test_a_choice_is_yes_or_no(word: str) -> None:
+    wrong: Any = {word: "yes"}
+    with pytest.raises(UsageError, match=f"{word}='yes' is neither yes nor no: write {word}=True"):
+        connect(**wrong)
+
+
 @pytest.mark.parametrize("word", ["on_lost", "on_message"])
 def test_what_is_called_can_be(word: str) -> None:
     wrong: Any = {word: 3}

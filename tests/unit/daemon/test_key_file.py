@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -71,7 +72,9 @@ def test_clear_is_a_key_too() -> None:
     assert back.ring.accepted == (0,) and key_file_from(back.text().encode()).ring == back.ring
 
 
-def test_what_is_wrong_is_said_with_what_to_do_and_without_a_secret(tmp_path: Path) -> None:
+def test_what_is_wrong_is_said_with_what_to_do_and_without_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "key"
     with pytest.raises(UsageError, match=f"ordercast key new {path}"):
         read_key_file(path)
@@ -81,6 +84,13 @@ def test_what_is_wrong_is_said_with_what_to_do_and_without_a_secret(tmp_path: Pa
     with pytest.raises(UsageError, match=f"chmod 600 {path}"):
         read_key_file(path)
     path.chmod(0o600)
+    stranger = os.stat_result((*path.stat()[:4], 4711, *path.stat()[5:10]))
+    for me, advice in ((1000, f"#4711: run `chown 1000 {path}`"), (0, "and this is root: run this as that user")):
+        monkeypatch.setattr(os, "geteuid", lambda me=me: me)
+        with monkeypatch.context() as patched, pytest.raises(UsageError, match=advice):
+            patched.setattr(os, "fstat", lambda _: stranger)
+            read_key_file(path)
+    monkeypatch.undo()
     for wrong in (
         text[:-40],
         text.replace(secret, secret[:-2]),

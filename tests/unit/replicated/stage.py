@@ -73,11 +73,17 @@ class Stage:
         for name in names:
             self.start(name)
 
-    def start(self, name: str, *, founding: bool = True) -> None:
+    def start(self, name: str, *, founding: bool = True, structure: str = "") -> None:
         self._lives += 1
         self.machines[name], self.told[name] = Bag() if self.rule.goes_on else Words(), []
         self.cores[name] = Core(
-            name, self._lives, self.machines[name], self.rule, founding=founding, slice_size=self.slice_size
+            name,
+            self._lives,
+            self.machines[name],
+            self.rule,
+            founding=founding,
+            slice_size=self.slice_size,
+            structure=structure,
         )
 
     def view(self, number: int, *members: str, at: Iterable[str] = ()) -> None:

@@ -115,7 +115,11 @@ class Plan:
         found = next((one.branch for one in there if one.first <= number <= one.last), None)
         if found is None and there and number < there[0].first:
             return Place(there[0].branch, there[0].first - 1)
-        return self.archive.tip(group) if found is None else Place(found, number)
+        if found is None and there:
+            raise UsageError(
+                f"endingPlace={text}: the archive has {group} up to {there[-1].last}; write latest for all"
+            )
+        return None if found is None else Place(found, number)
 
     @staticmethod
     def _named(text: str) -> Place:

@@ -27,6 +27,8 @@ PARTIES_MAX = 100_000
 
 
 class Barrier(Owned["BarrierFront"]):
+    NAME = "Barrier"
+
     def __init__(self, parties: int) -> None:
         """`parties`: how many must arrive. All who use it must say the same."""
         if not 1 <= parties <= PARTIES_MAX:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from itertools import count, islice
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from ordercast.model.arguments import check_timeout
 from ordercast.model.errors import Error, UsageError, WireError
@@ -142,7 +142,10 @@ class Cut:
 
 
 class Structure(ABC, Generic[FrontT]):
-    """A state machine (see `machine.py`) with a front."""
+    """A state machine (see `machine.py`) with a front. `NAME`: what it is called among replicas, which then refuse one
+    that is called otherwise under the same name of a group; without it they cannot tell."""
+
+    NAME: ClassVar[str] = ""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

@@ -14,6 +14,8 @@ ADD = 1
 
 
 class Counter(Structure["CounterFront"]):
+    NAME = "Counter"
+
     def __init__(self) -> None:
         self.value = 0
 

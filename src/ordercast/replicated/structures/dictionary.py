@@ -24,6 +24,8 @@ HEAD: Final = struct.Struct("!BI")  # of a command: its kind, and twice the size
 
 
 class Dictionary(Structure["DictionaryFront"], Timed):
+    NAME = "Dictionary"
+
     def __init__(self) -> None:
         self.entries: dict[Value, Value] = {}
         self.leases = Leases()

@@ -9,6 +9,8 @@ from ordercast.replicated.structures.claims import Exclusive, ExclusiveFront, He
 
 
 class Leader(Exclusive["LeaderFront"]):
+    NAME = "Leader"
+
     def front(self, caller: Caller) -> LeaderFront:
         return LeaderFront(self, caller)
 

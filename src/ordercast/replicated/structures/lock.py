@@ -17,6 +17,8 @@ from ordercast.replicated.structures.claims import RENEW, Exclusive, ExclusiveFr
 
 
 class Lock(Exclusive["LockFront"]):
+    NAME = "Lock"
+
     def front(self, caller: Caller) -> LockFront:
         return LockFront(self, caller)
 

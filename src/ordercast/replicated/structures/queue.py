@@ -42,6 +42,8 @@ class Tries(NamedTuple):
 
 
 class Queue(Owned["QueueFront"], Timed):
+    NAME = "Queue"
+
     def __init__(self) -> None:
         self.waiting: deque[tuple[int, Value]] = deque()  # by number: the position of its put
         self.taken: dict[Claim, tuple[int, Value]] = {}

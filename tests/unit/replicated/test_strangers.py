@@ -1,0 +1,87 @@
+"""One name of a group is one structure: whoever comes with another ends, and changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.model.errors import UsageError, WireError
+from ordercast.replicated.effects import Effect, Reason, Spoilt
+from ordercast.replicated.wire import Kind, Named, decode, encode_named
+
+from .stage import ALL, Stage
+
+
+def spoilt(effects: list[Effect]) -> list[str]:
+    return [str(effect.error) for effect in effects if isinstance(effect, Spoilt)]
+
+
+def test_one_with_another_structure_ends_and_the_others_go_on_without_it() -> None:
+    stage = Stage()
+    for name in ("b", "c"):
+        stage.start(name, structure="Words")
+    stage.start("a", structure="Numbers")
+    stage.view(1, *ALL)
+    stage.settle(*ALL)
+    assert not any(stage.cores[name].is_primary for name in ALL)
+    assert spoilt(stage.told["a"]) == []  # nobody has a state, and its name comes first
+    for name in ("b", "c"):
+        assert spoilt(stage.told[name]) == [
+            "a has a Numbers under this name, and here is a Words: give it another name"
+        ]
+
+
+def test_who_has_the_state_stays_whatever_it_is_called() -> None:
+    stage = Stage()
+    for name in ALL:
+        stage.start(name, structure="Words")
+    stage.view(1, *ALL)
+    stage.submit("b", b"one")
+    stage.settle(*ALL)
+    stage.start("a", structure="Numbers")
+    stage.view(2, *ALL)
+    stage.submit("a", b"wrong")
+    stage.settle(*ALL)
+    assert spoilt(stage.told["a"])[0].startswith("b has a Words under this name, and here is a Numbers")
+    assert spoilt(stage.told["b"]) == spoilt(stage.told["c"]) == []
+    assert not stage.cores["b"].is_primary
+    stage.view(3, "b", "c")
+    stage.submit("b", b"two")
+    stage.settle("b", "c")
+    assert stage.words("b", "c") == [[b"one", b"two"]] * 2
+
+
+def test_one_that_hangs_is_excluded_and_its_commands_count_for_nothing() -> None:
+    stage = Stage()
+    for name in ALL:
+        stage.start(name, structure="Words")
+    stage.view(1, *ALL)
+    stage.settle(*ALL)
+    stage.start("a", structure="Numbers")
+    stage.view(2, *ALL)
+    stage.submit("a", b"wrong")
+    stage.settle(*ALL)
+    stage.carry_out("b", stage.cores["b"].lose_patience())
+    stage.settle(*ALL)
+    assert stage.last("b").reason is not Reason.VIEW and stage.cores["b"].is_primary
+    assert stage.words("b", "c") == [[]] * 2
+
+
+@pytest.mark.parametrize("structure", ["", "Words"])
+def test_who_gives_no_name_is_taken_for_the_same(structure: str) -> None:
+    stage = Stage()
+    for name, called in zip(ALL, (structure, "Words", ""), strict=True):
+        stage.start(name, structure=called)
+    stage.view(1, *ALL)
+    stage.settle(*ALL)
+    assert all(stage.cores[name].is_primary for name in ALL)
+
+
+def test_a_name_travels_and_what_is_none_is_refused() -> None:
+    assert decode(encode_named(Named("Words"))) == Named("Words")
+    for wrong in ("", "two words", "x" * 65, "\x1b[0m"):
+        with pytest.raises(WireError):
+            decode(encode_named(Named(wrong)))
+    with pytest.raises(WireError):
+        decode(bytes((Kind.NAMED, 0, 5)) + b"W")
+    with pytest.raises(UsageError, match="a structure cannot be called 'two words'"):
+        Stage().start("a", structure="two words")
