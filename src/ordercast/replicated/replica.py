@@ -147,6 +147,7 @@ class Replica(Generic[FrontT]):
         self._seen: object = None  # the desk's mark when waiters were told last
         self._ended: BaseException | None = None
         self._leaving: asyncio.Task[None] | None = None  # after a failure
+        self._new_future: Callable[[], asyncio.Future[Answer]]
         self._repeated: set[asyncio.Task[None]] = set()  # what is done again and again
 
     def __repr__(self) -> str:
@@ -187,6 +188,7 @@ class Replica(Generic[FrontT]):
         )
         book = None if self._journal is None else Book()
         self._desk = Desk(self.group, core, self._machine, self._patience, book=book)
+        self._new_future = asyncio.get_running_loop().create_future
         self._has_begun = True
         self._carry_out(self._desk.begin())
         Dispatcher.of(self._member).add(self._meeting, self)
@@ -295,7 +297,7 @@ class Replica(Generic[FrontT]):
             raise UsageError(f"a command of {len(command):,} bytes is too large, at most {COMMAND_SIZE_MAX:,}")
         if self._ended is not None:
             self._check_running()
-        future: asyncio.Future[Answer] = asyncio.Future()
+        future = self._new_future()
         if self._desk.add(command, future):
             asyncio.get_running_loop().call_soon(self._go_on)
         return future
