@@ -25,7 +25,7 @@ from ordercast.model.inputs import Lane, Packet
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.trace.live import LiveTrace
-from ordercast.trace.records import Installed, Noted, Started
+from ordercast.trace.records import Departed, Installed, Noted, Started
 
 HOP_NS = 100 * MICROSECOND
 FLUSH_NS = SECOND // 5  # as often as a daemon hands over what it has gathered
@@ -76,11 +76,24 @@ class Cluster:
         self.sent += 1
         heapq.heappush(self.flights, (Instant(self.now + HOP_NS), self.sent, target, packet))
 
+    def leave(self) -> None:
+        """All of them, in order, as daemons that are told to end."""
+        for node in self.nodes:
+            self.carry_out(node, node.engine.leave(self.now))
+        staying = self.nodes
+        while staying:
+            for node in staying:
+                if node.engine.is_gone:
+                    node.trace.record(Departed(self.now, node.process))
+            staying = [node for node in staying if not node.engine.is_gone]
+            self.run(Instant(self.now + HOP_NS))
+
     def run(self, until: Instant) -> None:
         flush_at = self.now
         while True:
-            deadlines = [(due, node) for node in self.nodes if (due := node.engine.next_deadline()) is not None]
-            due = min(due for due, _ in deadlines)
+            running = [node for node in self.nodes if not node.engine.is_gone]
+            deadlines = [(due, node) for node in running if (due := node.engine.next_deadline()) is not None]
+            due = min((due for due, _ in deadlines), default=until)
             if self.flights and self.flights[0][0] <= due:
                 self.now, _, node, packet = heapq.heappop(self.flights)
                 self.carry_out(node, node.engine.receive([packet], self.now))
@@ -118,6 +131,7 @@ def main() -> None:
         start = time.perf_counter()
         cluster = Cluster(arguments.nodes, folder)
         cluster.run(Instant(cluster.now + round(arguments.hours * 3600 * SECOND)))
+        cluster.leave()
         cluster.close()
         made_s, size = time.perf_counter() - start, sum(file.stat().st_size for file in folder.rglob("*"))
         start = time.perf_counter()

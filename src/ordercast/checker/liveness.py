@@ -34,8 +34,10 @@ class Liveness(Checker):
 
     def doubts(self) -> Iterator[Witness]:
         yield from self.cut_short()
-        if self.history.healed is None:
-            yield Witness("the network never healed, so nothing is owed yet")
+        if self.history.healed is None and self.history.running():
+            yield Witness(
+                "some ran on when the record ended, and nothing says that the network was whole: what they owe is not known"
+            )
         yield from self._unseen()
 
     def _unseen(self) -> list[Witness]:

@@ -152,6 +152,10 @@ def _why(run: Judged) -> str:
     return ", ".join(v.promise.value for v in run.verdicts if v.outcome is worst and v.promise is not None)
 
 
+def _is_owed(verdict: Verdict) -> bool:
+    return verdict.outcome is not Outcome.NOT_PROMISED
+
+
 def _closing(judged: list[Judged]) -> Text:
     outcome = combined([run.verdict for run in judged]).outcome
     valid = sum(run.is_valid for run in judged)
@@ -164,4 +168,9 @@ def _closing(judged: list[Judged]) -> Text:
         ("replicas", sum(run.replica_events for run in judged)),
     ):
         facts += [f"{count:,} events of {whose}"] if count else []
+    promised = {verdict.promise for run in judged for verdict in run.verdicts if _is_owed(verdict)}
+    idle = promised - {
+        verdict.promise for run in judged for verdict in run.verdicts if verdict.outcome is not Outcome.NOT_EXERCISED
+    }
+    facts += [f"{len(idle)} of {len(promised)} promises not exercised"] if idle else []
     return closing_line(outcome, sentence, facts)

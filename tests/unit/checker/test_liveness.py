@@ -71,10 +71,21 @@ def test_who_leaves_after_healing_is_not_waited_for() -> None:
     assert_valid([*story.events, Ended(story.now)])
 
 
+def test_where_all_have_left_nothing_is_owed() -> None:
+    story = _story()
+    story.leave(2)
+    story.change(0, 1)
+    story.leave(1)
+    story.change(0)
+    story.leave(0)
+    verdict = judge(Promise.LIVENESS, [*story.events, Ended(story.now)])
+    assert verdict.outcome is Outcome.NOT_EXERCISED
+
+
 def test_without_healing_or_end_nothing_is_known() -> None:
     story = _story()
     ended: list[Event] = [*story.events, Ended(story.now)]
-    assert_unknown(Promise.LIVENESS, ended, "never healed")
+    assert_unknown(Promise.LIVENESS, ended, "nothing says that the network was whole")
     story.heal()
     assert_unknown(Promise.LIVENESS, story.events, "no end")
     assert_unknown(Promise.LIVENESS, [*story.events, Ended(story.now, False)], "cut short")
