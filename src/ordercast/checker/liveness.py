@@ -36,7 +36,7 @@ class Liveness(Checker):
         yield from self.cut_short()
         if self.history.healed is None and self.history.running():
             yield Witness(
-                "some ran on when the record ended, and nothing says that the network was whole: what they owe is not known"
+                "some ran on when the record ended, and nothing says that the network was whole: what is owed is open"
             )
         yield from self._unseen()
 
