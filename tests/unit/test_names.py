@@ -108,6 +108,7 @@ WHO_SPEAKS_OF_RINGS = {
     "configuration, by the names of tables in users' files": (
         *("daemon/config/file.py", "daemon/config/keys.py", "daemon/config/networks.py", "daemon/config/node.py"),
         *("daemon/config/plan.py", "daemon/participant.py", "pipeline/campaign/settings.py"),
+        *("daemon/assembling.py", "daemon/sockets/of_node.py"),
         *(
             "sim/options.py",
             "sim/run_options.py",

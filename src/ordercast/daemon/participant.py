@@ -13,16 +13,20 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import cached_property
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
+from ordercast.daemon.assembling import assembly_of
 from ordercast.daemon.config.node import NodeConfig, TraceLevel, peer_from
 from ordercast.daemon.driver import Driver
 from ordercast.daemon.key_file import keys_of_node
+from ordercast.daemon.reading import NobodyReads, Reading
 from ordercast.daemon.sockets.mtu import PathWatch
 from ordercast.daemon.sockets.network import Sockets
+from ordercast.daemon.sockets.of_node import NodeSockets
 from ordercast.daemon.sockets.wide import WideSockets
 from ordercast.daemon.stamps import placed_without_stamps, without_stamps
 from ordercast.daemon.status.absences import returns_text
+from ordercast.daemon.status.beneath import sealing_status_of, storage_status_of
 from ordercast.daemon.status.counters import Counters
 from ordercast.daemon.status.parts import ClientsStatus, SealingStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
@@ -45,17 +49,14 @@ from ordercast.model.inputs import EVERYWHERE, Interest, Submissions
 from ordercast.model.notes import Note
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
-from ordercast.networks.assembly import Assembly, assembled
+from ordercast.networks.assembly import Assembly
 from ordercast.networks.layer import Networks
 from ordercast.order.catalogue import live_entry_of
 from ordercast.order.engine import Engine, ObservedEngine
 from ordercast.order.outbox import OVERHEAD
-from ordercast.order.setup import Domain
-from ordercast.order.sites.promised import SITE, WIDE
+from ordercast.order.sites.promised import SITE
 from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.layer import Sealing
-from ordercast.sealing.opener import counts_of
-from ordercast.sealing.packet import opening_of
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.live_stamp import LIVE_STAMP_SIZE
 from ordercast.trace.records import (
@@ -69,13 +70,11 @@ from ordercast.trace.records import (
     Wanted,
 )
 from ordercast.trace.records import Event as TraceEvent
-from ordercast.wire.head import MAGIC
 
 if TYPE_CHECKING:
     from ordercast.daemon.recording import Recording
 
 LEAVE_PATIENCE_S = 5.0  # an orderly leave that takes longer is given up: others will see a failure
-WINDOW_MIN = 24  # packets: smaller buffers than this need other help
 TURN_SIZE = 64 << 10  # bytes that may be submitted in one turn of the event loop
 PATHS_EVERY_NS = 60 * SECOND  # how often the kernel is asked how wide the ways to the others are
 LOOK_EVERY_S = 0.2  # how often the trace is handed to the disk, and the application looked after
@@ -83,35 +82,6 @@ LOOK_EVERY_S = 0.2  # how often the trace is handed to the disk, and the applica
 
 class NodeFailed(Error):
     """The node has ended by itself. It says why."""
-
-
-class Reading(Protocol):
-    """Whoever takes deliveries inside this process."""
-
-    @property
-    def is_behind(self) -> bool:
-        """So much was not taken that all wait."""
-
-    @property
-    def taken(self) -> int:
-        """Pieces that were taken so far."""
-
-    @property
-    def size(self) -> int:
-        """Bytes that were not taken."""
-
-    def close(self, failure: BaseException | None) -> None:
-        """Nothing more will come."""
-
-
-class NobodyReads:
-    """The reading of a daemon, whose clients have queues of their own."""
-
-    is_behind = False
-    taken = size = 0
-
-    def close(self, failure: BaseException | None) -> None:
-        pass
 
 
 class Participant(ABC):
@@ -132,8 +102,7 @@ class Participant(ABC):
         self.counters = Counters()
         self.started_at = Instant(0)
         self.engine: ObservedEngine
-        self.networks: list[Sockets] = []  # of each attachment: one, or several that are redundant
-        self.wide: WideSockets | None = None  # towards other sites
+        self.lines = NodeSockets()
         self.layers: Sequence[Networks | None] = ()  # between the engine and several networks, by attachment
         self.sealing: Sealing | None = None  # beneath them, if packets are sealed
         self.process: ProcessId
@@ -171,8 +140,8 @@ class Participant(ABC):
         self._is_used = True
         async with AsyncExitStack() as undo:
             keys = await asyncio.to_thread(keys_of_node, self.config, makes=True)
-            undo.callback(self._close_sockets)
-            self.config = self._within_buffers(self._open_sockets(self.config))
+            undo.callback(self.lines.close)
+            self.config = self._within_buffers(self.lines.open(self.config))
             assert self.config.node is not None
             folder = self.config.state_folder
             rings = [SITE] if self.config.has_sites else [ring.name for ring in self.config.my_rings]
@@ -182,11 +151,11 @@ class Participant(ABC):
             self._recording = self._open_recording()
             if self._recording is not None:
                 undo.callback(self._recording.close)
-            assembly = self._assembled(self.config.node)
+            assembly = assembly_of(self.config, self.config.node, is_stamping=self._is_stamping)
             self.engine, self.layers = assembly.engine, assembly.layers
             driven = self._sealed(assembly, self.config.node, keys)
-            self._admit(keys)
-            self._driver = Driver(driven, self._by_attachment(), self._storage, self, self.counters, self.wide)
+            self.lines.admit(keys)
+            self._driver = Driver(driven, self.lines.by_attachment(), self._storage, self, self.counters, self.wide)
             undo.callback(self._forget, self._driver)
             self._opened()
             self.started_at = self.now()
@@ -263,61 +232,31 @@ class Participant(ABC):
             peers = (*peers, me)  # removed, and still here
         self.config = self.config.with_peers(peers, effect.roster.version, effect.attachment)
         ring = self.config.attachments[effect.attachment]
-        for sockets in self._by_attachment()[effect.attachment]:
+        for sockets in self.lines.by_attachment()[effect.attachment]:
             sockets.reach(ring.on(sockets.number).peers)
 
-    def _by_attachment(self) -> dict[Attachment, list[Sockets]]:
-        """The sockets of each attachment, its networks in order."""
-        found: dict[Attachment, list[Sockets]] = {}
-        for sockets in self.networks:
-            found.setdefault(sockets.attachment, []).append(sockets)
-        return found
+    def _within_buffers(self, config: NodeConfig) -> NodeConfig:
+        fitting, alarm = self.lines.within_buffers(config)
+        if alarm is not None:
+            self.counters.alarms.append((self.now(), alarm))
+        return fitting
 
-    def _open_sockets(self, config: NodeConfig) -> NodeConfig:
-        """Open the sockets of every network of every attachment; on the first a node without an id finds one."""
-        for attachment in range(len(config.attachments)):
-            for number in range(len(config.attachments[attachment].networks)):
-                place = config.attachments[attachment].on(number)
-                sockets = Sockets(place, number, Attachment(attachment), has_links=config.has_link_lane)
-                self.networks.append(sockets)
-                config = sockets.config if config.node is None else config
-        if config.has_sites:
-            self.wide = WideSockets(config, WIDE)
-        return config if config.name else replace(config, name=config.me().name)
+    @property
+    def networks(self) -> list[Sockets]:
+        return self.lines.networks
 
-    def _close_sockets(self) -> None:
-        for sockets in self.networks:
-            sockets.close()
-        if self.wide is not None:
-            self.wide.close()
+    @property
+    def wide(self) -> WideSockets | None:
+        return self.lines.wide
 
     @property
     def sockets(self) -> Sockets:
         """The sockets of the only network, or of the first."""
-        return self.networks[0]
+        return self.lines.networks[0]
 
     def _forget(self, driver: Driver) -> None:
         driver.stop()
         self._driver = None
-
-    def _assembled(self, node: NodeId) -> Assembly:
-        """The engine, with room for the stamps that a full recording adds."""
-        config, ring, is_full = self.config, self.config.ring, self._is_stamping
-        if is_full:
-            size = ring.message_size_max + LIVE_STAMP_SIZE
-            ring = replace(ring, message_size_max=size, queue_size_max=max(ring.queue_size_max, size + OVERHEAD))
-        links = replace(config.sites.links, packet_size=ring.packet_size_max)
-        return assembled(
-            config.engine,
-            node,
-            replace(config, ring=ring, sites=replace(config.sites, links=links)),
-            [attached.layer for attached in config.attachments],
-            verbose=is_full,
-            domains=tuple(Domain(domain.number, domain.name) for domain in config.my_rings),
-            domain_names={domain.number: domain.name for domain in config.rings},
-            node_names={peer.node: peer.name for peer in config.peers},
-            beyond=config.far_nodes(),
-        )
 
     def _sealed(self, assembly: Assembly, node: NodeId, keys: KeyRing | None) -> Engine:
         """Return what is driven: with a seal beneath it, if there are keys."""
@@ -332,31 +271,8 @@ class Participant(ABC):
         """Take other keys. UsageError, and nothing changed, when this node does not seal."""
         if self.sealing is None:
             raise UsageError("this node was started without a key file: name one in [security], and restart it")
-        self._admit(keys)
+        self.lines.admit(keys)
         self._running().rekey(self.sealing, keys)
-
-    def _admit(self, keys: KeyRing | None) -> None:
-        """Have the kernel drop what is sealed with none of these keys; without keys, what is not of Ordercast."""
-        heads = (MAGIC,) if keys is None else tuple(map(opening_of, keys.accepted))
-        for sockets in (*self.networks, *((self.wide,) if self.wide is not None else ())):
-            for lane in sockets.lanes:
-                lane.admit(heads)
-
-    def _within_buffers(self, config: NodeConfig) -> NodeConfig:
-        """A rotation must fit in the receive buffer that the kernel granted, or a busy moment loses packets."""
-        ring = config.ring
-        held = max(WINDOW_MIN, min(sockets.packets_held(ring.packet_size_max) for sockets in self.networks))
-        if ring.window + ring.visit_max <= held:
-            return config
-        visit_max = min(ring.visit_max, held // 3)
-        window = min(ring.window, held - visit_max)
-        asked = config.attachments[0].network.buffer_size
-        text = (
-            f"the kernel grants a receive buffer of {self.sockets.data.receive_buffer_size:,} bytes, so the window is "
-            f"{window} packets instead of {ring.window}: raise net.core.rmem_max to {asked}"
-        )
-        self.counters.alarms.append((self.now(), Alarm(AlarmKind.SMALL_BUFFER, text)))
-        return replace(config, ring=replace(ring, window=window, visit_max=visit_max))
 
     def _open_recording(self) -> Recording | None:
         if self.config.trace.level is TraceLevel.OFF:
@@ -403,7 +319,7 @@ class Participant(ABC):
         driver.stop()
         if self._look is not None:
             self._look.cancel()
-        self._close_sockets()
+        self.lines.close()
         self._closing = asyncio.get_running_loop().run_in_executor(None, self._close_files)
         self.reading.close(self._failure)
         self._has_room.set()
@@ -528,36 +444,10 @@ class Participant(ABC):
         return ClientsStatus()
 
     def storage_status(self) -> StorageStatus:
-        storage = self._storage
-        return StorageStatus(
-            None if storage.folder is None else str(storage.folder),
-            not self.engine.is_without_storage,
-            None if storage.error is None else storage.error.strerror or str(storage.error),
-            storage.free,
-        )
+        return storage_status_of(self._storage, is_without=self.engine.is_without_storage)
 
     def sealing_status(self) -> SealingStatus:
-        sealing = self.sealing
-        if sealing is None:
-            return SealingStatus(is_insecure=self.config.security.insecure)
-        changes = sealing.keys.wanted != sealing.keys.used
-        return SealingStatus(
-            is_sealed=True,
-            used=sealing.keys.used,
-            next=sealing.keys.wanted,
-            accepted=sealing.keys.accepted,
-            awaited=tuple(self._node_name(NodeId(node)) for node in sealing.awaited()) if changes else (),
-            cipher=sealing.cipher_name,
-            packets_sealed=sealing.stats.sealed,
-            packets_opened=sealing.opener.opened + sealing.opener.copies,
-            refused=counts_of(sealing.opener.refused),
-        )
-
-    def _node_name(self, node: NodeId) -> str:
-        try:
-            return self.config.peer(node).name
-        except UsageError:
-            return f"node {node}"
+        return sealing_status_of(self.sealing, self.config)
 
     def name_of(self, process: ProcessId) -> str:
         try:
