@@ -76,10 +76,19 @@ states = st.builds(
     st.lists(points, max_size=3).map(tuple),
     st.binary(max_size=40),
     memory=u64,
+    structure=st.sampled_from(["", "Dictionary", "_x1"]),
 )
+
+
+def _command(life: int, request: int, settled: int, noop: bool, data: bytes, draw: st.DataObject) -> Command:
+    """With or without one before it that has no answer yet."""
+    befores = st.just(0) if settled + 1 >= request else st.just(0) | st.integers(settled + 1, request - 1)
+    return Command(life, request, settled, draw.draw(befores), noop, data)
+
+
 commands = st.integers(1, 2**64 - 1).flatmap(
     lambda request: st.builds(
-        Command, u64, st.just(request), st.integers(0, request - 1), st.booleans(), st.binary(max_size=60)
+        _command, u64, st.just(request), st.integers(0, request - 1), st.booleans(), st.binary(max_size=60), st.data()
     )
 )
 outcomes = st.builds(Outcome, u64, st.binary(max_size=20))

@@ -17,6 +17,7 @@ from ordercast.model.ids import MILLISECOND
 from ordercast.model.lineage import Lineage, Term
 from ordercast.model.promises import ReplicaPromise as Promise
 from ordercast.model.service import Service
+from ordercast.replicated import copy as copy_module
 from ordercast.replicated import core as core_module
 from ordercast.replicated import decision as decision_module
 from ordercast.replicated import told as told_module
@@ -433,6 +434,24 @@ def _never_sent_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Core, "_catch_up", wrong)
 
 
+def _overtaking_counts(patch: pytest.MonkeyPatch) -> None:
+    """Each command counts wherever it comes, whatever its sender has sent before it."""
+    right = decode_command
+    patch.setattr(copy_module, "decode_command", lambda data: right(data)._replace(previous=0))
+
+
+def _overtaking_sent(patch: pytest.MonkeyPatch) -> None:
+    """Nothing waits behind what waits to be sent."""
+    right = Core._submit
+
+    def wrong(self: Core, command: bytes, *, is_noop: bool) -> tuple[int, list[Effect]]:
+        if self._component is not None:
+            self._requests.is_behind = False
+        return right(self, command, is_noop=is_noop)
+
+    patch.setattr(Core, "_submit", wrong)
+
+
 LOST = frozenset({Promise.DURABILITY, Promise.SAME_COMMANDS, Promise.ONE_PRIMARY})
 SAME = frozenset({Promise.SAME_COMMANDS})
 READ = frozenset({Promise.LINEARISABLE, Promise.SAME_COMMANDS, Promise.CONFIRMATIONS})
@@ -453,8 +472,10 @@ PLANTED = (
     PlantedFault("a donor's picture goes on changing", _live_picture, SAME),
     PlantedFault("a command that comes twice is applied twice", _applied_twice, frozenset({Promise.ONCE})),
     PlantedFault("only the last number is remembered", _last_number_only, frozenset({Promise.CONFIRMATIONS})),
+    PlantedFault("a command counts without the one before it", _overtaking_counts, frozenset({Promise.CALL_ORDER})),
+    PlantedFault("nothing waits behind what is to be sent", _overtaking_sent, LIVE | {Promise.CALL_ORDER}, runs=60),
     PlantedFault("a round that was abandoned leaves its commands", _pending_kept, SAME),
-    PlantedFault("refused for certain, whatever was sent before", _always_certain, REFUSED),
+    PlantedFault("refused for certain, whatever was sent before", _always_certain, REFUSED, first=40),
     PlantedFault("an abandoned round refuses", _pending_refused, REFUSED, scene=AbandonedByItsCaller),
     PlantedFault("attempts are forgotten", _attempts_forgotten, LOST, scene=BoundByAttempt),
     PlantedFault("attempts have no term", _attempts_have_no_term, LOST, scene=LongerMinority),

@@ -65,6 +65,7 @@ class ReplicaPromise(Enum):
 
     SAME_COMMANDS = "replicas: same commands"
     ONCE = "replicas: every command once"
+    CALL_ORDER = "replicas: in the order of calls"
     CONFIRMATIONS = "replicas: confirmed when applied"
     REFUSALS = "replicas: refused is never applied"
     DURABILITY = "replicas: nothing confirmed is lost"

@@ -53,7 +53,6 @@ class Component:
     answered: set[str] | None = None  # who has, since it was asked who is still there; None: nobody has asked
     patience: int = 0  # how often this replica has lost it, since then
     states: dict[str, State] = field(default_factory=dict)
-    strangers: dict[str, str] = field(default_factory=dict)  # members with another structure, and what it is called
     pending: list[Held] = field(default_factory=list)  # commands that came before the decision
     decision: Decision | None = None
     holders: set[str] = field(default_factory=set)  # since the decision, those who were loaded included

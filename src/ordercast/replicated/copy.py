@@ -55,14 +55,19 @@ class Copy:
         """What is held, each once, without what was applied before and what changes nothing."""
         met: set[tuple[int, int]] = set()
         for held in () if self.track is None else self.track.held:
-            life, request, _, is_noop, data = decode_command(held.payload)
-            if not is_noop and (life, request) not in met and not self.sessions.knows(life, request):
-                met.add((life, request))
+            life, request, _, previous, is_noop, data = decode_command(held.payload)
+            if (life, request) in met or self.sessions.knows(life, request):
+                continue
+            if previous and (life, previous) not in met and not self.sessions.knows(life, previous):
+                continue
+            met.add((life, request))
+            if not is_noop:
                 yield data
 
-    def apply_held(self, size_max: int, count_max: int | None = None) -> Iterator[tuple[int, int, Outcome]]:
+    def apply_held(self, size_max: int, count_max: int | None = None) -> Iterator[tuple[int, int, Outcome | None]]:
         """Apply what is held, in order, about so many bytes of it and up to so many commands in all: life, request and
-        outcome of each."""
+        outcome of each; None: it does not count, because one that its sender has sent before it was not applied. Its
+        sender knows that as well, and sends both again."""
         track = self.track
         assert track is not None
         done = []
@@ -80,10 +85,12 @@ class Copy:
         for held in done:
             self.applied_digest = chained(self.applied_digest, held)
 
-    def _apply(self, held: Held, position: int) -> tuple[int, int, Outcome]:
-        life, request, settled, is_noop, data = decode_command(held.payload)
+    def _apply(self, held: Held, position: int) -> tuple[int, int, Outcome | None]:
+        life, request, settled, previous, is_noop, data = decode_command(held.payload)
         if not self.sessions.admits(life, request, settled):
             return life, request, self.sessions.outcome(life, request) or Outcome(position, b"")
+        if previous and not self.sessions.knows(life, previous):
+            return life, request, None
         result = b"" if is_noop else self.machine.apply(data, Origin(held.name, life, request, position))
         outcome = Outcome(position, result)
         self.sessions.remember(life, request, outcome)

@@ -54,7 +54,6 @@ from ordercast.replicated.wire import (
     Here,
     Loaded,
     Message,
-    Named,
     State,
     United,
     decode,
@@ -64,7 +63,6 @@ from ordercast.replicated.wire import (
     encode_force,
     encode_here,
     encode_loaded,
-    encode_named,
     encode_state,
     is_command,
     is_structure_name,
@@ -97,7 +95,6 @@ class Core(Remembering):
             raise UsageError("a state of which every side goes on must have a way to unite them: unite()")
         super().__init__(Life(name, life, 0), machine, rule, outstanding_max, tails)
         self._address = address
-        self._named = (encode_named(Named(structure)),) if structure else ()
         self._structure = structure
         self._founding = founding
         self._slice_size = slice_size
@@ -129,7 +126,7 @@ class Core(Remembering):
         if not component.is_signalled:
             founding = self._founding and not self._copy.is_spoilt
             state = self._state(component, behind=is_behind, founding=founding, address=self._address)
-            effects.append(Send((*self._named, encode_state(state))))
+            effects.append(Send((encode_state(state._replace(structure=self._structure)),)))
 
     def on_transition(self, transition: Transition) -> list[Effect]:
         component = self._component
@@ -217,15 +214,20 @@ class Core(Remembering):
 
     def _submit(self, command: bytes, *, is_noop: bool) -> tuple[int, list[Effect]]:
         component = self._component
-        if self._copy.is_spoilt or (component is not None and component.refuses):
+        if self.refuses:
             number = self._requests.skip()
             return number, [Refuse(number, Why.NOT_PRIMARY)]
         if self._requests.is_full:
             number = self._requests.skip()
             return number, [Refuse(number, Why.BUSY)]
-        number = self._requests.add(command, is_noop=is_noop)
+        requests = self._requests
+        number = requests.add(command, is_noop=is_noop)
         if component is None:
+            requests.is_behind = True
             return number, []  # not in the group: sent when there is a primary component
+        if requests.is_behind:
+            requests.waiting[number].is_held = True
+            return number, []  # nor does it overtake what waits for that
         return number, [Send((self._requests.payload(number),))]
 
     # The transfer
@@ -275,10 +277,8 @@ class Core(Remembering):
 
     def _on_message(self, component: Component, sender: str, message: Message, effects: list[Effect]) -> None:
         match message:
-            case Named() if self._structure not in ("", message.structure):
-                component.strangers[sender] = message.structure
-            case State() if sender in component.strangers:
-                self._meet_stranger(component, sender, message, effects)
+            case State() if message.structure and self._structure not in ("", message.structure):
+                self._meet_stranger(sender, message, effects)
             case State() if component.is_of_round(message):
                 self._on_state(component, sender, message, effects)
             case Exclude() if silent := component.silent(sender, message):
@@ -307,17 +307,15 @@ class Core(Remembering):
             if component.is_complete:
                 self._end_round(component, effects)
 
-    def _meet_stranger(self, component: Component, sender: str, state: State, effects: list[Effect]) -> None:
+    def _meet_stranger(self, sender: str, state: State, effects: list[Effect]) -> None:
         """One of the two has to go: who has no state, or else whose name comes later. Both see it alike, and a round
         waits for who goes."""
         has_state = self._copy.track is not None
         is_wrong = sender < self.me.name if has_state == (state.rank is not None) else not has_state
         if is_wrong and not self._copy.is_spoilt:
-            there, here = component.strangers[sender], self._structure
-            self._spoil(
-                UsageError(f"{sender} has a {there} under this name, and here is a {here}: give it another name"),
-                effects,
-            )
+            there, here = state.structure, self._structure
+            what = f"{sender} has a {there} under this name, and here is a {here}: give it another name"
+            self._spoil(UsageError(what), effects)
 
     def _on_exclude(self, component: Component, silent: set[str], effects: list[Effect]) -> None:
         if component.is_uniting:
@@ -430,7 +428,9 @@ class Core(Remembering):
     def _apply_some(self, size_max: int, count_max: int | None, effects: list[Effect]) -> None:
         try:
             for life, request, outcome in self._copy.apply_held(size_max, count_max):
-                if life == self.me.life:
+                if life == self.me.life and outcome is None:
+                    self.ahead += 1
+                elif life == self.me.life and outcome is not None:
                     self._requests.confirm(request, outcome, effects)
         except Exception as error:
             self._spoil(error, effects)
@@ -463,6 +463,7 @@ class Core(Remembering):
                 payloads.append(self._requests.payload(number))
         if payloads:
             effects.append(Send(tuple(payloads)))
+        self._requests.is_behind = not component.is_live
 
     # The decision
 
@@ -508,6 +509,8 @@ class Core(Remembering):
             self._meet(component, decision, effects)
         if not component.is_uniting:
             self._place_pending(component, effects)
+        if component.refuses:
+            self._requests.refuse_held(effects)
         self._take_arrived(component, effects)
         effects.append(self._changed(decision.reason))
         self._catch_up(component, effects)

@@ -387,10 +387,11 @@ class Desk(Scribe):
         self._watch_round(now)
         if self._timed is not None:
             self._watch_ticks(now)
-        if self.core.is_primary:
+        if not self.core.refuses:  # ahead of all that callers do from now on
             again, self._again = self._again, []
             for command in again:
                 self._post(command, effects)
+        if self.core.is_primary:
             gone = self._departed()
             if gone is not None and not self._batches.has_posted(gone):
                 self._post(gone, effects)

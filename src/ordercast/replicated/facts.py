@@ -31,6 +31,7 @@ class Facts:
         self.me = me  # it changes when the replica was cut off
         self.malformed = 0  # messages that could not be read
         self.foreign = 0  # messages of others than members
+        self.ahead = 0  # commands of its own that came without the one before them, and do not count
         self._rule = rule
         self._copy = Copy(machine)
         self._knowledge = Knowledge()
@@ -45,6 +46,16 @@ class Facts:
     @property
     def is_primary(self) -> bool:
         return self._component is not None and self._component.is_live
+
+    @property
+    def refuses(self) -> bool:
+        """Commands are refused for certain, as things are."""
+        return self._copy.is_spoilt or (self._component is not None and self._component.refuses)
+
+    @property
+    def kept_back(self) -> int:
+        """How many requests wait behind others that are not sent yet."""
+        return sum(request.is_held for request in self._requests.waiting.values())
 
     @property
     def standing(self) -> Standing:

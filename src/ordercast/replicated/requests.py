@@ -1,6 +1,8 @@
 """Requests: what this replica has submitted and has no answer to yet, and the answers to it. Pure.
 
-Every request gets one answer, whatever comes twice. The core (`core.py`) knows when.
+Every request gets one answer, whatever comes twice. The core (`core.py`) knows when. Requests are applied in the order
+in which they were submitted: while one waits to be sent, again or for the first time, later ones wait behind it; and
+each names the one before it that has no answer yet, without which it does not count, wherever a view may have cut.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ class Request:
     is_noop: bool
     copies: int = 0  # how often it was sent, by this replica or on its way
     is_underway: bool = False  # sent since this view's STATE: it is still to come
+    is_held: bool = False  # submitted while in the group, and kept back: it is behind others that are not sent yet
 
 
 @dataclass(slots=True)
@@ -27,12 +30,14 @@ class Requests:
     waiting_max: int
     waiting: dict[int, Request] = field(default_factory=dict)  # by number, rising
     last: int = 0
+    is_behind: bool = False  # some of them are not sent in this view: they come first
 
     @property
     def is_full(self) -> bool:
         return len(self.waiting) >= self.waiting_max
 
     def add(self, data: bytes, *, is_noop: bool) -> int:
+        self.is_behind = self.is_behind and bool(self.waiting)
         self.last += 1
         self.waiting[self.last] = Request(data, is_noop)
         return self.last
@@ -47,8 +52,10 @@ class Requests:
         request = self.waiting[number]
         request.copies += 1
         request.is_underway = True
+        request.is_held = False
         settled = next(iter(self.waiting)) - 1
-        return encode_command(Command(self.life, number, settled, request.is_noop, request.data))
+        previous = next((each for each in reversed(self.waiting) if each < number), 0)
+        return encode_command(Command(self.life, number, settled, previous, request.is_noop, request.data))
 
     def came_again(self, number: int) -> None:
         """It was sent once more on its way: others may have the first copy of it."""
@@ -57,6 +64,7 @@ class Requests:
 
     def state_is_sent(self) -> None:
         """Whatever was sent before comes before the STATE."""
+        self.is_behind = bool(self.waiting)
         for request in self.waiting.values():
             request.is_underway = False
 
@@ -73,6 +81,12 @@ class Requests:
         if request is not None:
             is_certain &= request.copies == 1
             effects.append(Refuse(number, Why.NOT_PRIMARY if is_certain else Why.UNCERTAIN))
+
+    def refuse_held(self, effects: list[Effect]) -> None:
+        """Nothing of these was sent."""
+        for number in [number for number, request in self.waiting.items() if request.is_held]:
+            del self.waiting[number]
+            effects.append(Refuse(number, Why.NOT_PRIMARY))
 
     def unheard(self) -> Iterator[int]:
         """Return the requests of which no copy is still to come in this view."""

@@ -1,6 +1,7 @@
 """What replicas say to each other inside the messages of their group, and what stands before a picture.
 
     COMMAND   one change of the state, or a no-op that only wants its place
+    FOLLOWING likewise, and it counts only behind another one of its sender that has no answer yet
     STATE     at every view, from every member: what I have and what I know
     LOADED    the picture that I lacked is here
     UNITED    several sides have met, and these of them make the state
@@ -9,7 +10,6 @@
     ASK       who is still there? while sides are being united
     HERE      the answer
     DURABLE   my journal has everything of this component up to here
-    NAMED     before a STATE: what my structure is called
 
 Network byte order. `decode` and `decode_preface` raise WireError and nothing else, and check counts before they build.
 """
@@ -40,7 +40,7 @@ class Kind(IntEnum):
     """Numbers travel on the wire: append only."""
 
     COMMAND = 1
-    STATE = 2
+    OLD_STATE = 2  # of versions that put no command behind another: whoever says it is not heard
     LOADED = 3
     UNITED = 4
     FORCE = 5
@@ -48,14 +48,18 @@ class Kind(IntEnum):
     ASK = 7
     HERE = 8
     DURABLE = 9
-    NAMED = 10
+    STATE = 10
+    FOLLOWING = 11
 
 
 _FORCE: Final = bytes((Kind.FORCE,))
+_FOLLOWING: Final = bytes((Kind.FOLLOWING,))
+_COMMANDS: Final = (bytes((Kind.COMMAND,)), _FOLLOWING)
 NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
 VOTER, FOUNDING, HAS_RANK, HAS_FORMED, HAS_LOADING, KEPT, BEHIND, HAS_MEMORY = 1, 2, 4, 8, 16, 32, 64, 128  # of STATE
 
 COMMAND: Final = struct.Struct("!BBQQQ")
+FOLLOWING: Final = struct.Struct("!BBQQQQ")
 VIEW: Final = struct.Struct("!QQ QQQH")  # configuration; origin, number and slot of its position
 STEP: Final = struct.Struct("!I")
 U16: Final = struct.Struct("!H")
@@ -66,11 +70,13 @@ assert (COMMAND.size, VIEW.size) == (26, 42)
 
 
 class Command(NamedTuple):
-    """`settled`: its sender has the answers to all requests up to this one."""
+    """`settled`: its sender has the answers to all requests up to this one. `previous`: the last one before it that its
+    sender has no answer to; 0: there is none."""
 
     life: int
     request: int
     settled: int
+    previous: int
     is_noop: bool
     data: bytes
 
@@ -101,6 +107,7 @@ class State(NamedTuple):
     pictures: tuple[Point, ...]  # that it serves
     address: bytes
     memory: int = 0  # what its journal is called, for as long as it has that one; 0: it has none
+    structure: str = ""  # what is replicated; "": it has no name
 
 
 class Loaded(NamedTuple):
@@ -141,12 +148,6 @@ class Durable(NamedTuple):
     length: int
 
 
-class Named(NamedTuple):
-    """Said before what one has, by those whose structure has a name: others may be none of this kind."""
-
-    structure: str
-
-
 class United(NamedTuple):
     """Said by the uniter. `numbers`: the sides that are united, rising."""
 
@@ -166,22 +167,26 @@ class Preface(NamedTuple):
 
 
 def encode_command(command: Command) -> bytes:
-    head = COMMAND.pack(Kind.COMMAND, NOOP * command.is_noop, command.life, command.request, command.settled)
-    return head + command.data
+    life, request, settled, previous, is_noop, data = command
+    if not previous:
+        return COMMAND.pack(Kind.COMMAND, NOOP * is_noop, life, request, settled) + data
+    return FOLLOWING.pack(Kind.FOLLOWING, NOOP * is_noop, life, request, settled, previous) + data
 
 
 def decode_command(data: bytes) -> Command:
     """The caller has seen that it is one."""
-    if len(data) < COMMAND.size:
+    head = FOLLOWING if data[:1] == _FOLLOWING else COMMAND
+    if len(data) < head.size:
         raise WireError(f"a command of {len(data)} bytes")
-    _, flags, life, request, settled = COMMAND.unpack_from(data)
-    if flags & ~NOOP or not request or settled >= request:
-        raise WireError(f"a command with flags {flags}, request {request}, settled {settled}")
-    return Command(life, request, settled, bool(flags & NOOP), data[COMMAND.size :])
+    _, flags, life, request, settled, *more = head.unpack_from(data)
+    previous = more[0] if more else 0
+    if flags & ~NOOP or not request or settled >= request or (more and not settled < previous < request):
+        raise WireError(f"a command with flags {flags}, request {request}, settled {settled}, previous {previous}")
+    return Command(life, request, settled, previous, bool(flags & NOOP), data[head.size :])
 
 
 def is_command(data: bytes) -> bool:
-    return data[:1] == b"\x01"
+    return data[:1] in _COMMANDS
 
 
 def encode_state(state: State) -> bytes:
@@ -200,7 +205,8 @@ def encode_state(state: State) -> bytes:
         parts += [_point_bytes(state.loading.point), rank_bytes(state.loading.rank)]
     parts.append(U16.pack(len(state.pictures)))
     parts += map(_point_bytes, state.pictures)
-    parts += [U16.pack(len(state.address)), state.address]
+    structure = state.structure.encode()
+    parts += [U16.pack(len(state.address)), state.address, U16.pack(len(structure)), structure]
     return b"".join((*parts, U64.pack(state.memory)) if state.memory else parts)
 
 
@@ -239,12 +245,7 @@ def encode_durable(durable: Durable) -> bytes:
     return bytes((Kind.DURABLE,)) + view_bytes(durable.view) + U32.pack(durable.round) + U64.pack(durable.length)
 
 
-def encode_named(named: Named) -> bytes:
-    structure = named.structure.encode()
-    return bytes((Kind.NAMED,)) + U16.pack(len(structure)) + structure
-
-
-Message = State | Loaded | United | Force | Exclude | Ask | Here | Durable | Named
+Message = State | Loaded | United | Force | Exclude | Ask | Here | Durable
 
 
 def decode(data: bytes) -> Message:
@@ -269,8 +270,6 @@ def decode(data: bytes) -> Message:
         message = Here(reader.view(), reader.u32())
     elif kind == Kind.DURABLE:
         message = Durable(reader.view(), reader.u32(), reader.u64())
-    elif kind == Kind.NAMED:
-        message = Named(reader.structure())
     else:
         raise WireError(f"there is no kind {kind}")
     reader.end()
@@ -287,7 +286,7 @@ def _decode_state(reader: ReplicaReader) -> State:
     era, view = reader.term()
     number = reader.u32()
     life, stint = reader.unpack(LIFE)
-    return State(
+    state = State(
         view,
         number,
         era,
@@ -303,8 +302,9 @@ def _decode_state(reader: ReplicaReader) -> State:
         Loading(reader.point(), reader.rank()) if flags & HAS_LOADING else None,
         reader.many(reader.point),
         reader.text_bytes(),
-        reader.u64() if flags & HAS_MEMORY else 0,
+        structure=reader.structure(),
     )
+    return state._replace(memory=reader.u64()) if flags & HAS_MEMORY else state
 
 
 def encode_preface(preface: Preface) -> bytes:
@@ -362,7 +362,7 @@ class ReplicaReader(ByteReader):
     def structure(self) -> str:
         """Read what a structure is called: it is shown, too."""
         text = self.text_bytes().decode("ascii", "replace")
-        if not is_structure_name(text):
+        if text and not is_structure_name(text):
             raise WireError("a name of a structure that is none")
         return text
 

@@ -63,6 +63,8 @@ class ReplicaOccurrence(Enum):
     UNCERTAIN = "replicas: command refused, a copy may be applied"
     TWICE = "replicas: command came twice"
     SENT_AGAIN = "replicas: command sent again"
+    HELD_BACK = "replicas: command kept back behind another of its sender"
+    AHEAD = "replicas: command that came without the one before it"
     FETCH = "replicas: transfer began"
     FETCHED = "replicas: transfer complete"
     FETCHED_IN_ROUND = "replicas: transfer complete while a round was open"

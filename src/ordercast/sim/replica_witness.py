@@ -69,6 +69,8 @@ class Before(NamedTuple):
     is_fetching: bool
     unsent: int
     wrong_pictures: int
+    kept_back: int
+    ahead: int
 
 
 @dataclass(slots=True, eq=False)
@@ -98,6 +100,8 @@ class Witness:
             desk.is_fetching,
             len(desk.outgoing),
             desk.wrong_pictures,
+            core.kept_back,
+            core.ahead,
         )
 
     def after(self, before: Before, effects: list[DeskEffect]) -> None:
@@ -105,6 +109,10 @@ class Witness:
         desk = self.replica.desk
         if len(desk.outgoing) < before.unsent:
             self.count(Row.UNSENT)
+        if desk.core.kept_back > before.kept_back:
+            self.count(Row.HELD_BACK)
+        if desk.core.ahead > before.ahead:
+            self.count(Row.AHEAD)
         if any(isinstance(effect, Progress) and effect.is_done for effect in effects):
             self._fetched(before)
         elif before.is_fetching and not desk.is_fetching:

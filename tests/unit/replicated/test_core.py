@@ -219,14 +219,14 @@ def test_a_command_that_comes_twice_is_applied_once() -> None:
     assert stage.words(*ALL) == [[b"one", b"two"]] * 3 and stage.confirmed("b") == [(1, 2)]
 
 
-def test_a_request_that_was_overtaken_is_not_taken_for_done() -> None:
+def test_a_request_that_was_lost_is_not_overtaken() -> None:
     stage = begun()
     stage.submit("b", b"lost")
     stage.view(2, *ALL)  # the message never came
     stage.submit("b", b"later")
     stage.settle(*ALL)
-    assert stage.words(*ALL) == [[b"one", b"later", b"lost"]] * 3
-    assert stage.confirmed("b") == [(2, 2), (1, 3)]
+    assert stage.words(*ALL) == [[b"one", b"lost", b"later"]] * 3
+    assert stage.confirmed("b") == [(1, 2), (2, 3)]
 
 
 def test_what_was_sent_twice_is_refused_without_certainty() -> None:

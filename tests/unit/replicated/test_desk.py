@@ -30,8 +30,9 @@ from ordercast.replicated.effects import (
 from ordercast.replicated.frames import frames_of
 from ordercast.replicated.quorum import Majority
 from ordercast.replicated.structures.base import YES, Structure
+from ordercast.replicated.structures.claims import ACQUIRE
 from ordercast.replicated.structures.counter import ADD, Counter
-from ordercast.replicated.structures.fields import I64
+from ordercast.replicated.structures.fields import I64, U64
 from ordercast.replicated.structures.lock import Lock
 from ordercast.replicated.told import Told
 from ordercast.replicated.wire import (
@@ -156,6 +157,48 @@ def test_what_is_submitted_while_the_connection_is_lost_waits_for_it() -> None:
     driver.view(2)
     driver.exchange()
     assert [each.tickets for each in driver.take(Answered)] == [[caller]]
+
+
+ACQUIRE_ONE = bytes([ACQUIRE]) + U64.pack(1)
+
+
+def test_what_is_called_at_once_comes_after_the_word_that_one_is_back() -> None:
+    """Otherwise that word would take away what was just granted."""
+    lock, caller = Lock(), Caller()
+    driver = Driver(lock)
+    driver.carry_out(driver.desk.begin())
+    driver.view(1)
+    driver.submit(ACQUIRE_ONE, caller)
+    driver.exchange()
+    assert [each.tickets for each in driver.take(Answered)][-1] == [caller]
+    assert lock.grant is not None and lock.grant.claim.ticket == 1
+
+
+def test_so_it_does_where_that_word_was_refused_before() -> None:
+    lock, other, caller = Lock(), Driver(Lock(), voters="ab", name="b"), Caller()
+    driver = Driver(lock, voters="ab")
+    for each in (driver, other):
+        each.carry_out(each.desk.begin())
+    driver.view(1, "a")
+    driver.exchange()
+    assert driver.desk.core.refuses
+    for each in (driver, other):
+        each.view(2, "a", "b")
+    driver.submit(ACQUIRE_ONE, caller)
+    driver.exchange(other)
+    assert [each.tickets for each in driver.take(Answered)][-1] == [caller]
+    assert lock.grant is not None and lock.grant.claim.ticket == 1
+
+
+def test_what_waits_behind_others_is_refused_with_certainty_where_there_is_no_quorum() -> None:
+    driver, callers = Driver(Counter(), voters="ab"), [Caller(), Caller()]
+    driver.submit(ONE, callers[0])  # before it is in the group
+    driver.view(1, "a")
+    driver.submit(ONE, callers[1])
+    assert driver.take(Refusal) == []
+    driver.exchange()
+    assert driver.take(Refusal) == [Refusal([callers[1]], Why.NOT_PRIMARY)]
+    assert not any(is_command(each) for each in driver.sent)
 
 
 def test_without_room_commands_wait_and_who_gives_up_has_sent_nothing() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.effects import Effect, Reason, Spoilt
-from ordercast.replicated.wire import Kind, Named, decode, encode_named
+from ordercast.replicated.wire import State, decode, encode_state
 
 from .stage import ALL, Stage
 
@@ -76,12 +76,15 @@ def test_who_gives_no_name_is_taken_for_the_same(structure: str) -> None:
     assert all(stage.cores[name].is_primary for name in ALL)
 
 
-def test_a_name_travels_and_what_is_none_is_refused() -> None:
-    assert decode(encode_named(Named("Words"))) == Named("Words")
-    for wrong in ("", "two words", "x" * 65, "\x1b[0m"):
-        with pytest.raises(WireError):
-            decode(encode_named(Named(wrong)))
+@pytest.mark.parametrize("wrong", ["two words", "x" * 65, "\x1b[0m"])
+def test_what_is_no_name_is_refused(wrong: str) -> None:
+    stage = Stage("a")
+    stage.view(1, "a")
+    said = decode(stage.queue[0][1])
+    assert isinstance(said, State)
+    named = said._replace(structure="Words")
+    assert decode(encode_state(named)) == named
     with pytest.raises(WireError):
-        decode(bytes((Kind.NAMED, 0, 5)) + b"W")
-    with pytest.raises(UsageError, match="a structure cannot be called 'two words'"):
-        Stage().start("a", structure="two words")
+        decode(encode_state(said._replace(structure=wrong)))
+    with pytest.raises(UsageError, match="a structure cannot be called"):
+        Stage().start("a", structure=wrong)

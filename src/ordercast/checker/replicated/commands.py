@@ -1,4 +1,5 @@
-"""The same commands, in the same places, each once; confirmed when applied; and what was refused, nowhere."""
+"""The same commands, in the same places, each once, in the order of its caller; confirmed when applied; and what was
+refused, nowhere."""
 
 from __future__ import annotations
 
@@ -58,6 +59,24 @@ class Once(ReplicaChecker):
                 if first != step.position:
                     what = f"applied request {step.request} of life {step.caller} in places {first} and {step.position}"
                     yield self.witness(what, step.life)
+
+
+class CallOrder(ReplicaChecker):
+    promise = ReplicaPromise.CALL_ORDER
+    rule = "the commands of each replica were applied in the order in which it was asked for them"
+    matter = ReplicaMatter.APPLIED
+
+    def violations(self) -> Iterator[Witness]:
+        last: dict[tuple[Lineage | None, int], int] = {}
+        for lineage, position in sorted(self.history.reference, key=lambda place: place[1]):
+            applied = self.history.reference[lineage, position]
+            if not applied.request:
+                continue  # nobody waits for it: what a replica says of its own accord
+            earlier = last.get((lineage, applied.caller), 0)
+            if applied.request < earlier:
+                what = f"request {applied.request} was applied in place {position}, behind its request {earlier}"
+                yield self.witness(what, applied.caller)
+            last[lineage, applied.caller] = applied.request
 
 
 class Confirmations(ReplicaChecker):

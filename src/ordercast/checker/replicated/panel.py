@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ordercast.checker.plain import PlainPanel
 from ordercast.checker.replicated.base import ReplicaChecker
 from ordercast.checker.replicated.beliefs import Beliefs
-from ordercast.checker.replicated.commands import Confirmations, Once, Refusals, SameCommands
+from ordercast.checker.replicated.commands import CallOrder, Confirmations, Once, Refusals, SameCommands
 from ordercast.checker.replicated.exclusive import Exclusive
 from ordercast.checker.replicated.history import ReplicaHistory
 from ordercast.checker.replicated.linearisable import Linearisable
@@ -22,6 +22,7 @@ REPLICA_CHECKERS: Mapping[ReplicaPromise, type[ReplicaChecker]] = {
     for checker in (
         SameCommands,
         Once,
+        CallOrder,
         Confirmations,
         Refusals,
         Durability,

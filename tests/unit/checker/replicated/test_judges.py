@@ -97,6 +97,20 @@ def test_a_command_in_two_places() -> None:
     assert outcome(ReplicaPromise.ONCE, story.finished()) is Outcome.INVALID
 
 
+def test_a_command_that_overtakes_another_of_its_caller() -> None:
+    story = good()
+    first, second, other = (
+        story.call("a", put("k", "5")),
+        story.call("a", put("k", "6")),
+        story.call("b", put("k", "7")),
+    )
+    story.apply(other, *ALL)
+    assert outcome(ReplicaPromise.CALL_ORDER, story.finished()) is Outcome.VALID
+    story.apply(second, *ALL)
+    story.apply(first, *ALL)
+    assert outcome(ReplicaPromise.CALL_ORDER, story.finished()) is Outcome.INVALID
+
+
 def test_confirmed_before_it_is_applied() -> None:
     story = good()
     early = story.call("a", put("k", "5"))
