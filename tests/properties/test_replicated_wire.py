@@ -77,6 +77,7 @@ states = st.builds(
     st.binary(max_size=40),
     memory=u64,
     structure=st.sampled_from(["", "Dictionary", "_x1"]),
+    quorum=u64,
 )
 
 

@@ -19,8 +19,8 @@ those who are silent for long, and are excluded at a place in the order (`compon
 A command is applied in a decided primary view before its signal, and confirmed only when it is applied: whoever was a
 member then has it in its track, applied or held, and a later quorum has one of them who has forgotten nothing.
 
-One name of a group is one structure. Who says that it has another is no replica of this one: it is not heard, and ends
-by its own insight, or the replica here does (`_meet_stranger`).
+One name of a group is one structure, under one quorum. Who says that it has another is no replica of this one: it is
+not heard, and ends by its own insight, or the replica here does (`_meet_stranger`).
 
 When the application raises while it changes the copy here, the copy counts as none from there on: nothing is applied
 to it or confirmed from it, nobody gets it, and others hear at every view that there is neither a state nor a vote.
@@ -39,7 +39,7 @@ from ordercast.replicated.decision import Decision, Knowledge, decide
 from ordercast.replicated.effects import Effect, GoOn, Point, Reason, Refuse, Send, Spoilt, Why
 from ordercast.replicated.exchange import Arrived
 from ordercast.replicated.machine import StateMachine, Unites
-from ordercast.replicated.quorum import Life, Majority, Rule
+from ordercast.replicated.quorum import Life, Majority, Rule, mark_of
 from ordercast.replicated.remembering import Remembering
 from ordercast.replicated.sides import side_of
 from ordercast.replicated.stance import Remembered
@@ -126,7 +126,8 @@ class Core(Remembering):
         if not component.is_signalled:
             founding = self._founding and not self._copy.is_spoilt
             state = self._state(component, behind=is_behind, founding=founding, address=self._address)
-            effects.append(Send((encode_state(state._replace(structure=self._structure)),)))
+            named = state._replace(structure=self._structure, quorum=mark_of(self._rule))
+            effects.append(Send((encode_state(named),)))
 
     def on_transition(self, transition: Transition) -> list[Effect]:
         component = self._component
@@ -277,8 +278,8 @@ class Core(Remembering):
 
     def _on_message(self, component: Component, sender: str, message: Message, effects: list[Effect]) -> None:
         match message:
-            case State() if message.structure and self._structure not in ("", message.structure):
-                self._meet_stranger(sender, message, effects)
+            case State() if what := self._difference(message):
+                self._meet_stranger(sender, message, what, effects)
             case State() if component.is_of_round(message):
                 self._on_state(component, sender, message, effects)
             case Exclude() if silent := component.silent(sender, message):
@@ -307,15 +308,21 @@ class Core(Remembering):
             if component.is_complete:
                 self._end_round(component, effects)
 
-    def _meet_stranger(self, sender: str, state: State, effects: list[Effect]) -> None:
+    def _difference(self, state: State) -> str:
+        """Return what makes whoever says this no replica of this one; "": nothing."""
+        if state.structure and self._structure not in ("", state.structure):
+            return f"a {state.structure} under this name, and here is a {self._structure}: give it another name"
+        if state.quorum and mark_of(self._rule) not in (0, state.quorum):
+            return "another quorum under this name: give all replicas of it the same, or another name"
+        return ""
+
+    def _meet_stranger(self, sender: str, state: State, what: str, effects: list[Effect]) -> None:
         """One of the two has to go: who has no state, or else whose name comes later. Both see it alike, and a round
         waits for who goes."""
         has_state = self._copy.track is not None
         is_wrong = sender < self.me.name if has_state == (state.rank is not None) else not has_state
         if is_wrong and not self._copy.is_spoilt:
-            there, here = state.structure, self._structure
-            what = f"{sender} has a {there} under this name, and here is a {here}: give it another name"
-            self._spoil(UsageError(what), effects)
+            self._spoil(UsageError(f"{sender} has {what}"), effects)
 
     def _on_exclude(self, component: Component, silent: set[str], effects: list[Effect]) -> None:
         if component.is_uniting:

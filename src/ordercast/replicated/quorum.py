@@ -11,6 +11,7 @@ decided by some and perhaps not by others binds both, until it is known which it
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -193,6 +194,15 @@ class EverySide:
 
     def weight(self, name: str) -> int:
         return 1
+
+
+def mark_of(rule: Rule) -> int:
+    """Return a number, 64 bits, that tells rules apart under which replicas of one state would decide otherwise; 0: it
+    cannot be told. Founders matter at the beginning alone."""
+    if not isinstance(rule, Majority):
+        return {LastMajority: 1, EverySide: 2}.get(type(rule), 0)
+    weights = sorted((name, weight) for name, weight in rule.weights.items() if weight)
+    return int.from_bytes(hashlib.blake2b(repr(weights).encode(), digest_size=8).digest(), "big") | 1 << 63
 
 
 def voices_of(rule: Rule) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:

@@ -166,6 +166,7 @@ class Replica(Generic[FrontT]):
 
     async def _begin(self) -> None:
         rule, founding, folder = self._settings
+        self._structure.take()
         for name in rule.needed() if AT in self._member.name else ():
             if AT not in name:
                 raise UsageError(

@@ -108,6 +108,7 @@ class State(NamedTuple):
     address: bytes
     memory: int = 0  # what its journal is called, for as long as it has that one; 0: it has none
     structure: str = ""  # what is replicated; "": it has no name
+    quorum: int = 0  # by which rule it decides (`quorum.mark_of`)
 
 
 class Loaded(NamedTuple):
@@ -206,7 +207,7 @@ def encode_state(state: State) -> bytes:
     parts.append(U16.pack(len(state.pictures)))
     parts += map(_point_bytes, state.pictures)
     structure = state.structure.encode()
-    parts += [U16.pack(len(state.address)), state.address, U16.pack(len(structure)), structure]
+    parts += [U16.pack(len(state.address)), state.address, U16.pack(len(structure)), structure, U64.pack(state.quorum)]
     return b"".join((*parts, U64.pack(state.memory)) if state.memory else parts)
 
 
@@ -303,6 +304,7 @@ def _decode_state(reader: ReplicaReader) -> State:
         reader.many(reader.point),
         reader.text_bytes(),
         structure=reader.structure(),
+        quorum=reader.u64(),
     )
     return state._replace(memory=reader.u64()) if flags & HAS_MEMORY else state
 

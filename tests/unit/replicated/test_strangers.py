@@ -6,6 +6,7 @@ import pytest
 
 from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.effects import Effect, Reason, Spoilt
+from ordercast.replicated.quorum import Majority
 from ordercast.replicated.wire import State, decode, encode_state
 
 from .stage import ALL, Stage
@@ -48,6 +49,23 @@ def test_who_has_the_state_stays_whatever_it_is_called() -> None:
     stage.submit("b", b"two")
     stage.settle("b", "c")
     assert stage.words("b", "c") == [[b"one", b"two"]] * 2
+
+
+def test_who_decides_by_another_quorum_ends() -> None:
+    stage = Stage("a", "b", rule=Majority({"a": 1, "b": 1}))
+    stage.rule = Majority({"a": 1, "b": 1, "c": 0})
+    stage.start("c")
+    stage.view(1, *ALL)
+    stage.settle(*ALL)
+    assert all(stage.cores[name].is_primary for name in ALL)  # who has no weight may be named or not
+    stage.rule = Majority({"c": 1})
+    stage.start("c")
+    stage.view(2, *ALL)
+    stage.settle(*ALL)
+    assert spoilt(stage.told["c"])[0].startswith(
+        "a has another quorum under this name: give all replicas of it the same"
+    )
+    assert spoilt(stage.told["a"]) == spoilt(stage.told["b"]) == []
 
 
 def test_one_that_hangs_is_excluded_and_its_commands_count_for_nothing() -> None:

@@ -146,6 +146,13 @@ class Structure(ABC, Generic[FrontT]):
     that is called otherwise under the same name of a group; without it they cannot tell."""
 
     NAME: ClassVar[str] = ""
+    _is_taken = False
+
+    def take(self) -> None:
+        """Say that it is a replica's from now on: its state is that of one group."""
+        if self._is_taken:
+            raise UsageError(f"this {type(self).__name__} is, or was, another replica's: give each replica a new one")
+        self._is_taken = True
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
