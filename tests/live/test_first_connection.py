@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import socket
 import threading
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 import ordercast
 from ordercast import connect
+from ordercast.api import target
 from ordercast.archive.archiver import Archiver, Options
 from ordercast.replicated import NotPrimary, ReplicaEnded
 from tests.live.local_daemons import daemons, live
@@ -102,3 +104,25 @@ def test_everything_that_users_meet_has_one_base_and_broken_connections_are_conn
     for error in (ordercast.UsageError, ordercast.NodeFailed):
         assert not issubclass(error, OSError)
     assert {"Error", "Unreachable"} <= set(ordercast.__all__)
+
+
+@live
+async def test_a_daemon_that_hangs_keeps_nobody_from_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "QUICK_GREETING_S", 0.05)
+    with socket.socket(socket.AF_UNIX) as hung:
+        hung.bind(f"{tmp_path}/hung.sock")
+        hung.listen()
+        async with daemons(tmp_path, "n1"):
+            where = f"unix://{tmp_path}/hung.sock unix://{tmp_path}/n1.sock"
+            async with connect(where, name="a") as me:
+                assert me.name == "a@n1"
+
+            def blocking() -> str:
+                with connect(where, name="b") as other:
+                    return other.name
+
+            assert await asyncio.to_thread(blocking) == "b@n1"
+        monkeypatch.setattr(target, "GREETING_S", 0.1)
+        with pytest.raises(ordercast.Unreachable, match="it did not greet"):
+            async with connect(where):
+                pass

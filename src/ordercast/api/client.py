@@ -15,7 +15,7 @@ from ordercast.api.blocking_link import BlockingLink
 from ordercast.api.client_state import ClientState
 from ordercast.api.link import ClientLink, told
 from ordercast.api.session_member import Question, SessionMember
-from ordercast.api.target import GREETING_S, SOUND_S, DaemonTarget, next_pause
+from ordercast.api.target import SOUND_S, DaemonTarget, Hangs, next_pause
 from ordercast.groups.turns import portions
 from ordercast.model.errors import ConnectionLost, Unreachable, UsageError
 from ordercast.model.ids import Position
@@ -66,18 +66,20 @@ class Client(SessionMember):
 
     async def _find(self, *, again: bool = False) -> None:
         """`again`: a daemon that would not have us, as our name is in use there, is passed over."""
-        problems = []
-        for address in self.target.addresses():
+        problems: dict[Address, str] = {}
+        hung: list[Address] = []
+        for address, seconds in self.target.tries(hung):
             try:
-                link = await self._reach(address)
+                link = await self._reach(address, seconds)
             except (OSError, UsageError) as error:
                 if isinstance(error, UsageError) and not again:
                     raise
-                problems.append(f"{address}: {told(error)}")
+                problems[address] = f"{address}: {told(error)}"
+                hung += [address] if isinstance(error, Hangs) else []
                 continue
             self._begin(link, address)
             return
-        raise self.target.unreachable(problems, again=again)
+        raise self.target.unreachable(list(problems.values()), again=again)
 
     def _begin(self, link: ClientLink, address: Address) -> None:
         self._link = link
@@ -85,12 +87,12 @@ class Client(SessionMember):
         self._opened_at = asyncio.get_running_loop().time()
         self._connected.set()
 
-    async def _reach(self, address: Address) -> ClientLink:
+    async def _reach(self, address: Address, seconds: float) -> ClientLink:
         loop = asyncio.get_running_loop()
         half, tls, words = self.target.halves(address)
         link = ClientLink(self, half)
         try:
-            async with asyncio.timeout(GREETING_S):
+            async with asyncio.timeout(seconds):
                 if isinstance(address, UnixAddress):
                     await loop.create_unix_connection(lambda: link, str(address.path))
                 elif tls is None:
@@ -101,7 +103,7 @@ class Client(SessionMember):
                 await link.welcome
         except TimeoutError:
             link.abort()
-            raise OSError(f"it did not greet within {GREETING_S:.0f} s: it hangs, or is no daemon") from None
+            raise Hangs(seconds) from None
         except ValueError as error:  # a name or a path that cannot be one
             raise UsageError(f"{address} is no address: {error}") from None
         except BaseException:

@@ -26,7 +26,7 @@ from ordercast.api.link import FAREWELL_S, LOOK_EVERY_S, told
 from ordercast.api.member import no_reply
 from ordercast.api.session_member import Question, SessionMember
 from ordercast.api.socket_turns import SocketTurns
-from ordercast.api.target import GREETING_S, SOUND_S, DaemonTarget, next_pause
+from ordercast.api.target import SOUND_S, DaemonTarget, Hangs, next_pause
 from ordercast.groups.names import check_may_send, checked_destinations
 from ordercast.groups.turns import portions
 from ordercast.model.arguments import check_timeout
@@ -83,19 +83,21 @@ class DirectClient(SessionMember):
 
     def _find(self, *, again: bool = False) -> None:
         """`again`: a daemon that would not have us, as our name is in use there, is passed over."""
-        problems = []
-        for address in self.target.addresses():
+        problems: dict[Address, str] = {}
+        hung: list[Address] = []
+        for address, seconds in self.target.tries(hung):
             try:
-                link = self._reach(address)
+                link = self._reach(address, seconds)
             except (OSError, UsageError) as error:
                 if isinstance(error, UsageError) and not again:
                     raise
-                problems.append(f"{address}: {told(error)}")
+                problems[address] = f"{address}: {told(error)}"
+                hung += [address] if isinstance(error, Hangs) else []
                 continue
             with self.lock:
                 self._begin(link, address)
             return
-        raise self.target.unreachable(problems, again=again)
+        raise self.target.unreachable(list(problems.values()), again=again)
 
     def _begin(self, link: BlockingLink, address: Address) -> None:
         if self.state.is_closed or self.has_moved:
@@ -109,15 +111,15 @@ class DirectClient(SessionMember):
             self.state.begin_again(link, unconfirmed, why)
         self.lock.notify_all()
 
-    def _reach(self, address: Address) -> BlockingLink:
-        until = time.monotonic() + GREETING_S
+    def _reach(self, address: Address, seconds: float) -> BlockingLink:
+        until = time.monotonic() + seconds
         half, tls, words = self.target.halves(address)
-        link = BlockingLink(self, half, connected(address, GREETING_S), tls, words)
+        link = BlockingLink(self, half, connected(address, seconds), tls, words)
         try:
             link.greet(until)
         except TimeoutError:
             link.release()
-            raise OSError(f"it did not greet within {GREETING_S:.0f} s: it hangs, or is no daemon") from None
+            raise Hangs(seconds) from None
         except BaseException:
             link.release()
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -19,9 +19,17 @@ from ordercast.session.tls_channel import RefusalWords
 from ordercast.session.tls_words import refused_by_daemon
 
 GREETING_S = 10.0  # in which the daemon must have answered
+QUICK_GREETING_S = 1.0  # at first, where there are others to try
 RETRY_MIN_S = 0.1
 RETRY_MAX_S = 2.0
 SOUND_S = 5.0  # a session that lasted so long was a sound one
+
+
+class Hangs(OSError):
+    """A daemon took the connection and did not greet."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"it did not greet within {seconds:.0f} s: it hangs, or is no daemon")
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,17 @@ class DaemonTarget:
             return ClientHalf(self.name, self.slow), None, words
         shown = read_credentials(self.credentials)
         return ClientHalf(self.name, self.slow, token=shown.token), TlsHalf(shown.context, address.host), words
+
+    def tries(self, hung: Sequence[Address]) -> Iterator[tuple[Address, float]]:
+        """Return each address in turn, with the seconds in which the daemon there must greet. Where there are several,
+        one that hangs keeps nobody from the next: those who are `hung` by then, which the caller fills, are tried once
+        more at the end."""
+        addresses = self.addresses()
+        for address in addresses:
+            yield address, GREETING_S if len(addresses) == 1 else QUICK_GREETING_S
+        if len(addresses) > 1:
+            for address in tuple(hung):
+                yield address, GREETING_S
 
     def unreachable(self, problems: Sequence[str], *, again: bool) -> Unreachable:
         where = "; ".join(problems) or "; ".join(passed_over()) or "no daemon runs on this machine"

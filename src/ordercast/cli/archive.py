@@ -26,25 +26,29 @@ from ordercast.model.quantities import size_text
 
 def read(group: str, folder: Path, start: str, end: str, count: int | None, as_json: bool, raw: bool) -> int:
     found = Archive(folder).read(group, start, place_from(end) if end else None, is_raw=raw)
-    _show(found, count, as_json)
-    return 0
+    return _show(found, count, as_json)
 
 
 def follow(group: str, folder: Path, start: str, count: int | None, as_json: bool, raw: bool) -> int:
     try:
-        _show(Archive(folder).tail(group, start, is_raw=raw), count, as_json)
+        return _show(Archive(folder).tail(group, start, is_raw=raw), count, as_json)
     except KeyboardInterrupt:
         wipe()
     return 0
 
 
-def _show(entries: Iterable[Entry], count: int | None, as_json: bool) -> None:
-    for number, entry in enumerate(entries, 1):
-        line = json_text(_document(entry)) if as_json else safe(_line(entry))
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
-        if number == count:
-            return
+def _show(entries: Iterable[Entry], count: int | None, as_json: bool) -> int:
+    try:
+        for number, entry in enumerate(entries, 1):
+            line = json_text(_document(entry)) if as_json else safe(_line(entry))
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+            if number == count:
+                break
+    except WireError as error:
+        complain(f"the archive is damaged from here on: {error}. `ordercast archive verify` says what else is")
+        return 1
+    return 0
 
 
 def _line(entry: Entry) -> str:

@@ -27,6 +27,9 @@ NOBODY = "·"  # in the place of a sender: no name has it
 def listen(
     groups: list[str], count: int | None, as_json: bool, raw: bool, at: str | None, name: str, wait: float | None
 ) -> int:
+    groups = [part for each in groups for part in each.split(",") if part]
+    if not groups:
+        raise UsageError("name at least one group: `ordercast listen orders`")
     for group in groups:
         checked_group(group)
     if as_json and raw:

@@ -77,7 +77,9 @@ class Sending:
         with Meter("sending", total or 1) as meter:
             for portion in portions:
                 try:
-                    self.last = me.send_many(self.destinations, portion, self.service, confirm=self._confirm)
+                    is_asked = self._confirm or not self.sent  # may it send there at all? The first answer says so
+                    place = me.send_many(self.destinations, portion, self.service, confirm=is_asked)
+                    self.last = place if self._confirm else None
                 except ConnectionLost as error:
                     raise ConnectionLost(f"{error}; {self.sent:,} messages were sent before") from error
                 self.sent += len(portion)

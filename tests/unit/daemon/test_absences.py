@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 from ordercast.daemon.status.absences import Absences, returns_text
+from ordercast.daemon.status.counters import Counters
+from ordercast.daemon.status.places import everybody
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.ids import (
     SECOND,
@@ -69,3 +74,19 @@ def test_who_did_not_run_blames_nobody_in_the_view_after_that_either() -> None:
     found = absences.observe(view(12, ChangeReason.MERGE, ALPHA, BETA), Instant(21 * SECOND), Instant(19 * SECOND))
     assert [back.process for back in found] == [BETA]
     assert returns_text(found, lambda process: NAMES[node_of(process)], None) == ""
+
+
+def test_who_was_taken_off_the_list_is_not_away() -> None:
+    """Where there is no list, whoever was a member and is not now is."""
+    counters = Counters()
+    counters.absences.observe(view(4, ChangeReason.MERGE, ALPHA, BETA), Instant(0))
+    counters.absences.observe(view(8, ChangeReason.LEFT, ALPHA), Instant(SECOND))
+    status = SimpleNamespace(port=None, ports=(), address="127.0.0.1")
+    for is_local, names in ((True, ["alpha", "beta"]), (False, ["alpha"])):
+        config = SimpleNamespace(is_local=is_local, rings=(), peers=(), node=1, status=status, engine="ring")
+        config.network = SimpleNamespace(port=4700)
+        roster = SimpleNamespace(entries=[SimpleNamespace(node=1, name="alpha")])
+        engine = SimpleNamespace(configuration=SimpleNamespace(members=(ALPHA,)), roster=roster)
+        node: Any = SimpleNamespace(config=config, engine=engine, counters=counters)
+        node.name_of = lambda process: NAMES[node_of(process)]
+        assert [place.name for place in everybody(node, Instant(2 * SECOND))] == names

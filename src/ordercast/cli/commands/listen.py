@@ -10,7 +10,7 @@ from ordercast.cli.declare import Argument, Option, command
 
 @command(example="ordercast listen orders prices --json | jq .text")
 def listen(
-    groups: Annotated[list[str], Argument("GROUP", "One or several.")],
+    groups: Annotated[list[str], Argument("GROUP", "One or several, with blanks or commas between them.")],
     count: Annotated[int | None, Option(min=1, metavar="N", help="End after so many messages.")] = None,
     as_json: Annotated[bool, Option("--json", help="One JSON document per line.")] = False,
     raw: Annotated[bool, Option("--raw", help="The messages alone, as they are, with a line feed each.")] = False,

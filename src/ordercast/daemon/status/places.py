@@ -38,12 +38,12 @@ def own_port(config: NodeConfig, port: int, node: NodeId | None = None) -> int:
 
 
 def everybody(node: PlacedNode, now: Instant) -> tuple[NodePlace, ...]:
-    """Members, those who are on the list, and those who were members; by their numbers."""
+    """Members, those who are on the list, and where there is none those who were members; by their numbers."""
     config, away = node.config, node.counters.absences.away
     members = {node_of(process): node.name_of(process) for process in node.engine.configuration.members}
     roster = node.engine.roster
     listed = {} if config.is_local or roster is None else {entry.node: entry.name for entry in roster.entries}
-    gone = {number: node.name_of(absence.process) for number, absence in away.items()}
+    gone = {number: node.name_of(absence.process) for number, absence in away.items() if not listed}
     named = gone | {peer.node: peer.name for peer in config.peers if config.rings} | listed | members
     found = []
     for number, name in sorted(named.items()):
