@@ -30,7 +30,7 @@ from ordercast.model.ids import (
 from ordercast.model.quantities import duration_from
 from ordercast.trace.folder import read_live
 from ordercast.trace.parquet import read_events
-from ordercast.trace.records import DeliveredBatch, Event, Installed, Submitted
+from ordercast.trace.records import Crashed, DeliveredBatch, Departed, Ended, Event, Installed, Started, Submitted
 
 SENT, DELIVERED, MISSING = "●", "▼", "✗"
 AROUND_NS = 20_000_000  # before and after a message, unless somebody asks for more or less
@@ -160,23 +160,39 @@ def _of_message(events: Iterable[Event], message: str, lives: Lives) -> Iterable
 
 
 def _without(events: Sequence[Event], own: Sequence[Row], message: str) -> Iterator[Row]:
-    """Yield a row for each who was in a view with the sender, and went on to another one without the message."""
-    sent = own[0]
+    """Yield a row for each who was in a view in which the message was sent or delivered, and went on to another one
+    without it, or had not delivered it when the record ended."""
     delivered = {process for row in own if row.mark == DELIVERED for process in row.processes}
-    views = {event.configuration.id: event.configuration for event in events if isinstance(event, Installed)}
+    shared = _views_of(events, own)
     here: dict[ProcessId, ConfigurationId] = {}
-    missing: set[ProcessId] = set()
     for event in events:
+        if isinstance(event, Crashed | Departed):
+            here.pop(event.process, None)
         if not isinstance(event, Installed) or event.configuration.kind is not ConfigurationKind.REGULAR:
             continue
-        if event.at <= sent.at:
+        if here.get(event.process) in shared and event.process not in delivered:
+            delivered.add(event.process)  # told once
+            text = f"goes on to view {event.configuration.id} without having delivered {message}"
+            yield Row(event.at, MISSING, [event.process], text, is_of_message=True)
+        here[event.process] = event.configuration.id
+    last = events[-1]
+    if isinstance(last, Ended) and not any(isinstance(event, Started) and event.promises.prunes for event in events):
+        waiting = sorted(process for process, view in here.items() if view in shared and process not in delivered)
+        if waiting:
+            yield Row(last.at, MISSING, waiting, f"has not delivered {message} by the end", is_of_message=True)
+
+
+def _views_of(events: Iterable[Event], own: Sequence[Row]) -> set[ConfigurationId]:
+    """Return the regular views in which processes were when they sent a message, or delivered it."""
+    moments = {(row.at, process) for row in own for process in row.processes}
+    here: dict[ProcessId, ConfigurationId] = {}
+    found = set()
+    for event in events:
+        if isinstance(event, Installed) and event.configuration.kind is ConfigurationKind.REGULAR:
             here[event.process] = event.configuration.id
-        elif event.process in here and event.process not in delivered | missing:
-            shared = views[here[event.process]].members
-            if sent.processes[0] in shared:
-                missing.add(event.process)
-                text = f"goes on to view {event.configuration.id} without having delivered {message}"
-                yield Row(event.at, MISSING, [event.process], text, is_of_message=True)
+        elif isinstance(event, Submitted | DeliveredBatch) and (event.at, event.process) in moments:
+            found |= {here[event.process]} if event.process in here else set()
+    return found
 
 
 def _row(entry: Entry) -> Row:

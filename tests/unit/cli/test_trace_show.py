@@ -9,10 +9,30 @@ import pytest
 
 from ordercast.checker.verdict import message_text
 from ordercast.cli.main import run
-from ordercast.cli.trace_show import Lives
-from ordercast.model.ids import Incarnation, NodeId, process_id_from, process_text
+from ordercast.cli.trace_show import MISSING, Lives, rows_around
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.ids import (
+    ConfigurationId,
+    Incarnation,
+    Instant,
+    NodeId,
+    Position,
+    ProcessId,
+    Seq,
+    process_id_from,
+    process_text,
+)
 from ordercast.trace.parquet import read_events
-from ordercast.trace.records import DeliveredBatch
+from ordercast.trace.records import (
+    DeliveredBatch,
+    DeliveredMessage,
+    Ended,
+    Event,
+    Installed,
+    MessageId,
+    Submitted,
+    SubmittedMessage,
+)
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +93,31 @@ def test_lives_of_live_nodes_are_numbered() -> None:
     lives = Lives([second, other, first])
     said = f"view 8.{process_text(second)} of {process_text(first)} {process_text(other)}"
     assert lives.text(f"{said}, n9'123 and n1'{10**20}") == f"view 8.n1'2 of n1 n2, n9'123 and n1'{10**20}"
+
+
+def test_who_was_in_the_view_of_its_delivery_is_owed_it() -> None:
+    """It was sent in a view of one, and delivered in the next, by its sender alone."""
+    one, two, three = (process_id_from(NodeId(n), Incarnation(1)) for n in (0, 1, 2))
+    sent = MessageId(one, 0, 1)
+
+    def view(seq: int, *members: ProcessId) -> Configuration:
+        id = ConfigurationId(seq, members[0])
+        return Configuration(
+            ConfigurationKind.REGULAR, id, members, id, members, ChangeReason.MERGE, Position(id, Seq(0), 0)
+        )
+
+    together, later = view(8, one, two, three), view(12, one, two)
+    events: list[Event] = [
+        Installed(Instant(0), one, view(4, one)),
+        Submitted(Instant(1), one, (SubmittedMessage(sent, 0, 4, 10),)),
+        *(Installed(Instant(2), process, together) for process in (one, two, three)),
+        DeliveredBatch(Instant(3), one, together.id, together.id, (DeliveredMessage(sent, 0, 4, 10, 1, 0),)),
+        *(Installed(Instant(4), process, later) for process in (one, two)),
+        Ended(Instant(9)),
+    ]
+    rows = rows_around(events, [], message_text(sent), 1, Lives(()))
+    told = [(row.at, row.processes, row.text) for row in rows if row.mark == MISSING]
+    assert told == [
+        (4, [two], f"goes on to view {later.id} without having delivered n0/0#1"),
+        (9, [three], "has not delivered n0/0#1 by the end"),
+    ]
