@@ -59,7 +59,7 @@ def connect(
     `sinks`: show what queries of Spark send to a group, parts and markers of their rows, for
     `ordercast.archive.rows.Receiver`; otherwise it is left out.
     """
-    if address is not None and not isinstance(address, str):
+    if address is not None and not (isinstance(address, str) and address.strip()):
         raise UsageError(f"{address!r:.80} is no address: write tcp://HOST:PORT, unix:///PATH or the name of a daemon")
     if name:
         checked_client(name)

@@ -17,8 +17,8 @@ def given(value: object, kind: type[T], what: str, source: str) -> T:
 
 
 def check_timeout(timeout: object) -> None:
-    """Raise UsageError unless this is a number of seconds, or None."""
+    """Raise UsageError unless this is a number of seconds, zero or more, or None."""
     if timeout is not None and (
-        not isinstance(timeout, int | float) or isinstance(timeout, bool) or timeout != timeout
+        not isinstance(timeout, int | float) or isinstance(timeout, bool) or timeout != timeout or timeout < 0
     ):
         raise UsageError(f"{timeout!r} is no timeout: give seconds, such as 5 or 0.5, or None to wait without end")

@@ -10,6 +10,7 @@ is said, and then nothing can be judged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -35,6 +36,9 @@ T = TypeVar("T")
 FOREVER = (1 << 63) - 1
 _LAST_WORDS = (KnownGroups, ReplicaKnown)
 _at = attrgetter("at")
+
+
+READS_MAX = 100  # of a folder in which programs record
 
 
 @dataclass(slots=True)
@@ -69,7 +73,15 @@ def programs_in(folder: Path, table: EventTable[EventT]) -> list[Program]:
 
 
 def recorded_in(folder: Path, table: EventTable[EventT]) -> list[Recorded]:
-    """What was recorded, by host, as columns."""
+    """What was recorded, by host, as columns. Of programs that still run a tail may be removed meanwhile, since what it
+    holds is in the stream by then: the folder is read again."""
+    for _ in range(READS_MAX):
+        with suppress(_Moved):
+            return _recorded_in(folder, table)
+    raise TraceError(f"{folder} changes faster than it can be read: end the programs that record there")
+
+
+def _recorded_in(folder: Path, table: EventTable[EventT]) -> list[Recorded]:
     clocks: dict[str, list[Program]] = {}
     for number, program in enumerate(programs_in(folder, table)):
         clocks.setdefault(program.info.clock or f"of {number}", []).append(program)
@@ -140,9 +152,15 @@ def _tail_events(path: Path, table: EventTable[EventT]) -> list[tuple[int, Event
     return list(read_tail(path, table))
 
 
+class _Moved(Exception):
+    """What a tail held is in the stream by now."""
+
+
 def _sound(path: Path, read: Callable[[], T]) -> T:
     try:
         return read()
+    except FileNotFoundError:
+        raise _Moved from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         raise TraceError(
             f"{path} is not a sound trace ({reason_of(error)}): remove it, then it counts as missing"

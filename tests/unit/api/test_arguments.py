@@ -8,9 +8,11 @@ import pytest
 
 from ordercast import Node, NodeConfig, connect
 from ordercast.groups.names import checked_destinations
+from ordercast.model.arguments import check_timeout
 from ordercast.model.errors import UsageError
 from ordercast.model.headers import checked_headers
 from ordercast.model.service import Service
+from ordercast.replicated import Barrier
 from ordercast.session.payloads import checked_service
 
 
@@ -55,3 +57,21 @@ def test_what_is_called_can_be(word: str) -> None:
     wrong: Any = {word: 3}
     with pytest.raises(UsageError, match=f"{word}=3 cannot be called: give a function"):
         connect(**wrong)
+
+
+@pytest.mark.parametrize("address", ["", "  "])
+def test_no_address_is_left_out_and_not_empty(address: str) -> None:
+    with pytest.raises(UsageError, match="is no address: write tcp://HOST:PORT"):
+        connect(address)
+
+
+@pytest.mark.parametrize("timeout", [-1, "5", True, float("nan")])
+def test_what_is_no_timeout_is_refused(timeout: object) -> None:
+    with pytest.raises(UsageError, match="is no timeout: give seconds"):
+        check_timeout(timeout)
+
+
+def test_a_barrier_is_for_a_number_of_parties() -> None:
+    wrong: Any = "3"
+    with pytest.raises(UsageError, match="'3' is no number of parties: give how many must arrive"):
+        Barrier(wrong)

@@ -26,7 +26,7 @@ KINDS = (Promise, GroupPromise, ReplicaPromise)
 
 
 @pytest.fixture(
-    scope="module", params=[(hostile_group_options, 3), (hostile_replica_options, 3)], ids=["groups", "replicas"]
+    scope="module", params=[(hostile_group_options, 3), (hostile_replica_options, 15)], ids=["groups", "replicas"]
 )
 def result(request: pytest.FixtureRequest) -> Result:
     options: Callable[[int], SimOptions]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Self
 
+from ordercast.model.arguments import given
 from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.machine import Frozen, Origin
 from ordercast.replicated.structures.base import (
@@ -31,7 +32,7 @@ class Barrier(Owned["BarrierFront"]):
 
     def __init__(self, parties: int) -> None:
         """`parties`: how many must arrive. All who use it must say the same."""
-        if not 1 <= parties <= PARTIES_MAX:
+        if not 1 <= given(parties, int, "number of parties", "how many must arrive") <= PARTIES_MAX:
             raise UsageError(f"a barrier is for 1 to {PARTIES_MAX:,} parties, not {parties}")
         self.parties = parties
         self.opened = 0  # how often
