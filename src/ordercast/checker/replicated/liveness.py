@@ -72,11 +72,18 @@ class Liveness(ReplicaChecker):
     def _may_begin(self, present: list[ReplicaLife]) -> bool:
         names = {life.started.name for life in present}
         if self.history.is_durable:
-            return names.issuperset(present[0].started.founders) and not self.history.reference
+            has_all = names.issuperset(present[0].started.founders)
+            return has_all and not self.history.reference and not self._have_lost_journals(present)
         was_begun = bool(self.history.electorates.of(life.started.life for life in present))
         if was_begun or not names.issuperset(present[0].started.founders):
             return False
         return bool(present[0].started.weights) or self._are_first(present[0].started.founders)
+
+    def _have_lost_journals(self, present: list[ReplicaLife]) -> bool:
+        """Some held the state in a primary component with another journal than they have now: what that one knew nobody
+        can say, though nothing was applied."""
+        elected = self.history.elected
+        return any(elected.get(life.started.name, life.memory) != life.memory for life in present)
 
     def _are_first(self, founders: tuple[str, ...]) -> bool:
         lives = [life for life in self.history.lives.values() if life.started.name in founders]
