@@ -22,6 +22,7 @@ from ordercast.groups.names import (
     checked_member,
     is_meeting,
     meeting_of,
+    sink_of,
 )
 from ordercast.model.errors import UsageError
 from ordercast.session.addresses import socket_path
@@ -200,3 +201,14 @@ def test_only_members_send_to_a_meeting_and_anybody_to_a_sink() -> None:
     check_may_send(("a", "$sink/a", "$replica/a"), {"$replica/a"})
     with pytest.raises(UsageError, match=r"^only its members send to the group \$archive/a: "):
         check_may_send(("a", "$archive/a"), {"a"})
+
+
+def test_a_message_of_a_sink_is_known_by_one_of_its_groups() -> None:
+    assert sink_of(("totals", "$sink/etl")) == "etl"
+    assert sink_of(("totals", "sink")) is None
+
+
+@pytest.mark.parametrize("to", [5, b"orders", {"orders": 1}])
+def test_destinations_are_names(to: Any) -> None:
+    with pytest.raises(UsageError, match="a message goes to a group, or to several in a list"):
+        checked_destinations(to)
