@@ -21,8 +21,8 @@ def change_text(before: int, after: int) -> str:
 def deaf_text(nodes: Sequence[int]) -> str:
     which = ", ".join(map(str, nodes))
     return (
-        f"node {which} has this cluster's key, and does not hear this node, so that its packets do not count: add it "
-        "to the node list here, or mend the way to it"
+        f"node {which} has this cluster's key, and does not hear this node, so that its packets do not count: "
+        f"`ordercast cluster add NAME {nodes[0]} ADDRESS` puts it on the node list, if it is not; or mend the way to it"
     )
 
 
