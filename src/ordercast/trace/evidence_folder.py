@@ -73,8 +73,8 @@ def programs_in(folder: Path, table: EventTable[EventT]) -> list[Program]:
 
 
 def recorded_in(folder: Path, table: EventTable[EventT]) -> list[Recorded]:
-    """Return what was recorded, by host, as columns. A tail of a program that still runs may be removed meanwhile, since
-    what it holds is in the stream by then: the folder is read again."""
+    """Return what was recorded, by host, as columns. A tail of a program that still runs may be removed meanwhile: what
+    it holds is in the stream by then, so the folder is read again."""
     for _ in range(READS_MAX):
         with suppress(_Moved):
             return _recorded_in(folder, table)
