@@ -156,7 +156,7 @@ def check_spark(out: str, keep: Path) -> None:
     assert f"Its report, a page for a browser: {page}\n" in out
     assert "Who was in which view" in page.read_text(encoding="utf-8")
     document = json.loads((keep / "result.json").read_text())["spark"]
-    assert (document["missing"], document["report"], len(document["verdicts"])) == (None, str(page), 46)
+    assert (document["missing"], document["report"], len(document["verdicts"])) == (None, str(page), 47)
 
 
 def test_where_spark_is_missing_the_demo_says_so(

@@ -146,11 +146,11 @@ def _sessions_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 PLANTED_IN_JOURNALS = (
     PlantedInJournal("nothing is synced", _not_synced),
-    PlantedInJournal("a torn record is taken", _torn_is_taken),
+    PlantedInJournal("a torn record is taken", _torn_is_taken, first=2_000_050),
     PlantedInJournal("a picture counts before it is safe", _picture_before_it_is_safe),
     PlantedInJournal("a picture without what came since", _picture_without_what_came_since),
     PlantedInJournal("one disk is enough", _one_disk_is_enough, options=dark),
     PlantedInJournal("spoken of before it is safe", _safe_when_it_is_handed_over, options=dark),
-    PlantedInJournal("every journal votes", _every_journal_votes, options=dark),
+    PlantedInJournal("every journal votes", _every_journal_votes, first=2_000_080, options=dark),
     PlantedInJournal("who comes back has forgotten the sessions", _sessions_forgotten, LOST | TWICE),
 )

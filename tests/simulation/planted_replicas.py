@@ -493,7 +493,7 @@ PLANTED = (
     PlantedFault("the results of a batch come backwards", _batch_backwards, READ, queues),
     PlantedFault("a picture is counted when it is sent", _counted_at_the_end, SAME),
     PlantedFault("a lock changes hands with the old token", _old_token, frozenset({Promise.EXCLUSIVE}), locks),
-    PlantedFault("each excludes the silent for itself", excluded_alone, LOST | LIVE, silences, runs=10),
+    PlantedFault("each excludes the silent for itself", excluded_alone, LOST | LIVE, silences, first=10, runs=10),
     PlantedFault("who is excluded believes itself current", excluded_believes, LOST | BELIEF, silences, runs=20),
     PlantedFault("who is excluded has a vote", excluded_counts, LOST, silences, runs=20),
     PlantedFault("a broken connection is noticed late", _loss_is_noticed_late, BELIEF),
