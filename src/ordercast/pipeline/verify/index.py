@@ -22,6 +22,7 @@ from ordercast.pipeline.verify.rows import (
     DELIVERED,
     NUMBERING,
     SUBMITTED,
+    Ints,
     Rows,
     TraceFile,
     TracePath,
@@ -85,17 +86,16 @@ def _piece(group: int, process: int, rows: Rows, grid: int) -> Piece:
         raise Unsound("rows of a process are missing or not in order")
     numbers = n[event_begins(rows)]
     span = (int(idx[0]), int(idx[-1])), (int(n[0]), int(n[-1]))
-    marks, places = _marks(rows, grid), _places(rows)
+    deliveries = rows.only(*POSITION, "service").where(rows["kind"] == DELIVERED)
+    keys, _ = keys_of(deliveries)
+    marks, places = _marks(deliveries, keys, grid), _places(deliveries, keys)
     return Piece(group, process, *span, len(numbers), fingerprint(numbers), marks, _sent(rows), places)
 
 
-def _marks(rows: Rows, grid: int) -> list[tuple[int, Position]]:
+def _marks(rows: Rows, keys: Ints, grid: int) -> list[tuple[int, Position]]:
     """How far the deliveries have come, every so many rows and at the last of them."""
-    is_delivery = rows["kind"] == DELIVERED
-    rows = rows.where(is_delivery)
     if not len(rows):
         return []
-    keys, _ = keys_of(rows)
     is_highest = keys == np.maximum.accumulate(keys)
     highest = np.maximum.accumulate(np.where(is_highest, np.arange(len(rows)), 0))  # which row has the highest so far
     chosen = [*range(grid - 1, len(rows) - 1, grid), len(rows) - 1]
@@ -103,9 +103,8 @@ def _marks(rows: Rows, grid: int) -> list[tuple[int, Position]]:
     return [(count, position_at(rows, int(highest[index]))) for count, index in zip(counts, chosen, strict=True)]
 
 
-def _places(rows: Rows) -> dict[int, tuple[Position, Position]]:
-    rows = rows.where(rows["kind"] == DELIVERED)
-    keys, _ = keys_of(rows)
+def _places(rows: Rows, keys: Ints) -> dict[int, tuple[Position, Position]]:
+    """Return of each service the lowest place delivered and the highest."""
     result = {}
     for service in np.unique(rows["service"]).tolist():
         mine = np.flatnonzero(rows["service"] == service)
@@ -120,7 +119,7 @@ def position_at(rows: Rows, index: int) -> Position:
 
 
 def _sent(rows: Rows) -> dict[int, tuple[int, int]]:
-    rows = rows.where(rows["kind"] == SUBMITTED).only("sender", "counter")
+    rows = rows.only("sender", "counter").where(rows["kind"] == SUBMITTED)
     order = np.argsort(rows["sender"], kind="stable")
     counters = rows["counter"][order]
     return {
