@@ -20,6 +20,7 @@ from types import ModuleType
 import pytest
 
 from ordercast.model.kernel import COMPILED, MODULE, PURE
+from ordercast.trace import kernel as trace_kernel
 from ordercast.wire import kernel, pure
 
 FAST = Path(__file__).parents[1] / "packaging" / "fast"
@@ -46,7 +47,9 @@ def built() -> Path | str:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     sources = sorted(map(str, (FAST / "src").glob("*.c")))
     options = [*FLAGS, *shlex.split(os.environ.get("ORDERCAST_CFLAGS", "")), "-I", include]
-    subprocess.run([found, *options, *sources, "-o", str(folder / f"{MODULE}.so")], check=True)
+    done = subprocess.run([found, *options, *sources, "-o", str(folder / f"{MODULE}.so")], check=False)
+    if done.returncode:
+        pytest.exit("the compiled kernel cannot be built")  # whoever shrinks a failure would build it over and over
     return folder
 
 
@@ -71,15 +74,16 @@ def compiled_kernel() -> ModuleType:
 @contextmanager
 def running(name: str) -> Iterator[None]:
     """Have one of the kernels run, whichever was chosen at the start."""
-    functions = kernel.functions(compiled_kernel() if name == COMPILED else None)
-    before = {function: getattr(kernel, function) for function in functions}
-    try:
-        for function, twin in functions.items():
-            setattr(kernel, function, twin)
+    compiled = compiled_kernel() if name == COMPILED else None
+    twins = [
+        (module, function, twin)
+        for module in (kernel, trace_kernel)
+        for function, twin in module.functions(compiled).items()
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        for module, function, twin in twins:
+            patch.setattr(module, function, twin)
         yield
-    finally:
-        for function, twin in before.items():
-            setattr(kernel, function, twin)
 
 
 def is_pure() -> bool:

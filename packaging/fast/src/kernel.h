@@ -1,5 +1,5 @@
-/* What the files of the compiled kernel share. It has the functions of ordercast/wire/pure.py and returns the same for
-   the same arguments. Packets come from strangers: every place is compared with the end of its buffer before it is read. */
+/* What the files of the compiled kernel share. It has the functions of ordercast/wire/pure.py and of
+   ordercast/trace/kernel.py, and returns the same for the same arguments. Packets come from strangers: every place is compared with the end of its buffer before it is read. */
 
 #ifndef ORDERCAST_KERNEL_H
 #define ORDERCAST_KERNEL_H
@@ -65,5 +65,8 @@ int has_arguments(const char *name, Py_ssize_t given, Py_ssize_t wanted);
 PyObject *read_run(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *gather(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *lay(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *stamp(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *cut(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *look(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 #endif

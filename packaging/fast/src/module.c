@@ -2,7 +2,7 @@
 
 #include "kernel.h"
 
-#define INTERFACE 1 /* ordercast/model/kernel.py wants the same */
+#define INTERFACE 2 /* ordercast/model/kernel.py wants the same */
 
 int has_arguments(const char *name, Py_ssize_t given, Py_ssize_t wanted) {
     if (given == wanted)
@@ -15,6 +15,9 @@ static PyMethodDef FUNCTIONS[] = {
     {"read_run", (PyCFunction)(void (*)(void))read_run, METH_FASTCALL, "Read data packets that are alike."},
     {"gather", (PyCFunction)(void (*)(void))gather, METH_FASTCALL, "Put parts of messages together."},
     {"lay", (PyCFunction)(void (*)(void))lay, METH_FASTCALL, "Lay packets that are alike one behind the other."},
+    {"stamp", (PyCFunction)(void (*)(void))stamp, METH_FASTCALL, "Put stamps before messages."},
+    {"cut", (PyCFunction)(void (*)(void))cut, METH_FASTCALL, "Take the first bytes off messages."},
+    {"look", (PyCFunction)(void (*)(void))look, METH_FASTCALL, "Return sizes, digests and first bytes of messages."},
     {NULL, NULL, 0, NULL},
 };
 

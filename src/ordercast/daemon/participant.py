@@ -463,8 +463,6 @@ class Participant(ABC):
     # What the driver tells (see `driver.Application`)
 
     def on_deliver(self, deliver: Deliver, at: Instant) -> None:
-        if self._recording is not None and self._recording.is_full:
-            self._recording.delivered(deliver, at)
         stamps = size = count = 0
         for _, originator, senders, services, payloads, *_ in deliver.parcels:
             stamps |= senders[0] & STAMPED
@@ -474,9 +472,12 @@ class Participant(ABC):
             count += len(payloads)
         self.counters.messages_delivered += count
         self.counters.bytes_delivered += size
+        size += MESSAGE_OVERHEAD * count
+        if self._recording is not None and self._recording.is_full:
+            self._recording.delivered(deliver, at, size)
         if stamps:
             deliver = without_stamps(deliver)
-        self._delivered(deliver, size + MESSAGE_OVERHEAD * count)
+        self._delivered(deliver, size)
 
     def begin_turn(self) -> None:
         self._is_turn = True

@@ -50,12 +50,12 @@ class Recording:
         first = self._counters.get(sender, 0) + 1
         self._counters[sender] = first + len(submissions.payloads) - 1
         payloads = live_stamped(self._process, sender, first, submissions.payloads)
-        stamps = [(sender, number, int(service), data) for number, data in enumerate(payloads, first)]
-        self._trace.submitted(at, stamps, submissions.destinations)
+        self._trace.submitted(at, sender, first, int(service), payloads, submissions.destinations)
         return Submissions(payloads, service, sender | STAMPED, submissions.destinations)
 
-    def delivered(self, deliver: Deliver, at: Instant) -> None:
-        self._trace.delivered(at, deliver)
+    def delivered(self, deliver: Deliver, at: Instant, size: int) -> None:
+        """`size` is about what the messages hold in memory."""
+        self._trace.delivered(at, deliver, size)
 
     def flush(self) -> None:
         self._trace.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ordercast.model.effects import Deliver, Parcel, Placed
+from ordercast.trace import kernel
 from ordercast.trace.live_stamp import LIVE_STAMP_SIZE
 from ordercast.trace.records import STAMPED
 
@@ -25,5 +26,8 @@ def _without_stamp(parcel: Parcel) -> Parcel:
     number, originator, senders, services, payloads, each, base = parcel
     if not senders[0] & STAMPED:
         return parcel
-    cut = [data[LIVE_STAMP_SIZE:] for data in payloads]
-    return number, originator, [sender & ~STAMPED for sender in senders], services, cut, each, base
+    cut = kernel.cut(payloads, LIVE_STAMP_SIZE)
+    first, count = senders[0], len(senders)
+    is_one = senders.count(first) == count
+    clients = (first & ~STAMPED,) * count if is_one else [sender & ~STAMPED for sender in senders]
+    return number, originator, clients, services, cut, each, base

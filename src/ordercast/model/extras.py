@@ -5,7 +5,7 @@ from __future__ import annotations
 EXTRAS = {
     "rich": "cli",
     "pyarrow": "trace",
-    "numpy": "spark",
+    "numpy": "trace",
     "pandas": "spark",
     "pyspark": "spark",
     "msgpack": "msgpack",

@@ -1,8 +1,8 @@
 """Which kernel runs: the one in Python, or its compiled twin from the distribution `ordercast-fast`.
 
-The kernel is a handful of functions on buffers: `wire/kernel.py` names them. The compiled one is taken if it is
-installed (`ordercast[fast]`) and has the interface that this version wants, unless `ORDERCAST_KERNEL` says otherwise.
-It is chosen once, when this module is imported.
+The kernel is a handful of functions on buffers: `wire/kernel.py` and `trace/kernel.py` name them. The compiled one is
+taken if it is installed (`ordercast[fast]`) and has the interface that this version wants, unless `ORDERCAST_KERNEL`
+says otherwise. It is chosen once, when this module is imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ordercast.model.errors import UsageError
 MODULE = "ordercast_fast"
 VARIABLE = "ORDERCAST_KERNEL"
 PURE, COMPILED = "pure", "compiled"
-INTERFACE = 1  # of the compiled functions: rises whenever one of them takes or returns something else
+INTERFACE = 2  # of the compiled functions: rises whenever one of them takes or returns something else
 
 
 def chosen(wanted: str) -> ModuleType | None:

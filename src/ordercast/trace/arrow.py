@@ -21,7 +21,7 @@ class TraceError(UsageError):
 
 
 def schema_with(metadata: Mapping[bytes, bytes], columns: Mapping[str, Column] = COLUMNS) -> pa.Schema:
-    lists = {"processes": pa.list_(pa.int64()), "names": pa.list_(pa.string())}
+    lists = {"processes": pa.list_(pa.int64()), "names": pa.list_(pa.string()), "numbers": pa.list_(pa.uint32())}
     types = {**lists, "bool": pa.bool_(), "string": pa.string()}
     fields = [(name, types.get(column.type) or getattr(pa, column.type)()) for name, column in columns.items()]
     return pa.schema(fields).with_metadata({FORMAT_KEY: str(FORMAT_VERSION).encode(), **metadata})
@@ -40,27 +40,32 @@ def table_of(
     tables = []
     if control:
         columns = {name: [cells.get(name) for cells in control] for name in COLUMNS}
-        tables.append(_table(columns, len(control), schema, run))
+        tables.append(table_with(columns, len(control), schema, run))
     if count or not control:
-        tables.insert(0, _table(messages, count, schema, run))
+        tables.insert(0, table_with(messages, count, schema, run))
     return pa.concat_tables(tables)
 
 
-def _table(columns: Mapping[str, Sequence[Any]], count: int, schema: pa.Schema, run: int) -> pa.Table:
+def table_with(columns: Mapping[str, Any], count: int, schema: pa.Schema, run: int) -> pa.Table:
+    """Return a table of these columns, sequences or arrays; the others of the schema are null."""
     columns = {**columns, "run": (run,) * count}
     arrays = [
-        pa.array(columns[field.name], type=field.type) if field.name in columns else pa.nulls(count, field.type)
+        _array(columns[field.name], field.type) if field.name in columns else pa.nulls(count, field.type)
         for field in schema
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(column: Any, kind: pa.DataType) -> pa.Array:
+    return column if isinstance(column, pa.Array) else pa.array(column, type=kind)
 
 
 def evidence_table(
     events: Sequence[EventT], table: EventTable[EventT], schema: pa.Schema, run: int, first: int = 0
 ) -> pa.Table:
     """Events of clients or replicas, those of a kind together; the first of them is number `first`."""
-    parts = [_table(columns, count, schema, run) for count, columns in table.columns_of(events, first)]
-    return pa.concat_tables(parts) if parts else _table({}, 0, schema, run)
+    parts = [table_with(columns, count, schema, run) for count, columns in table.columns_of(events, first)]
+    return pa.concat_tables(parts) if parts else table_with({}, 0, schema, run)
 
 
 def evidence_events(rows: pa.Table, table: EventTable[EventT]) -> dict[int, EventT]:
@@ -96,13 +101,14 @@ def rows_of(table: pa.Table) -> Rows:
     )
 
 
-def version_problem(metadata: Mapping[bytes, bytes]) -> str | None:
-    """Why files of this metadata cannot be read here, if they cannot."""
+def version_problem(metadata: Mapping[bytes, bytes], *known: int) -> str | None:
+    """Why files of this metadata cannot be read here, if they cannot. `known` are versions beside the usual one."""
     version = metadata[FORMAT_KEY].decode(errors="replace")
-    if version == str(FORMAT_VERSION):
+    readable = [str(number) for number in (FORMAT_VERSION, *known)]
+    if version in readable:
         return None
     return (
-        f"has trace format {version}, this Ordercast reads format {FORMAT_VERSION}: "
+        f"has trace format {version}, this Ordercast reads format {' and '.join(readable)}: "
         "use the version that wrote it, or record the run again"
     )
 

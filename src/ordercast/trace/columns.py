@@ -76,7 +76,7 @@ class RowKind(IntEnum):
 
 
 class Column(NamedTuple):
-    type: str  # int8 to int64, bool, string, binary, processes: a list of int64, or names: a list of strings
+    type: str  # int8 to int64, bool, string, binary, or a list: processes, names, numbers
     meaning: str
     repeats: bool = False  # few different values, in no order: kept as a dictionary rather than as differences
 
@@ -99,7 +99,7 @@ COLUMNS: Mapping[str, Column] = {
     "sender_process": Column("int64", "process that stamped the message; null: the bytes carry no stamp", repeats=True),
     "sender": Column("int64", "client within that process"),
     "counter": Column("int64", "the how-many-eth message of that client, from 1; 0: sent without a stamp"),
-    "digest": Column("int64", "63 bits of a hash of the payload; null in a batch without messages", repeats=True),
+    "digest": Column("int64", "hash of the payload, 63 bits, of live messages 32; null in a batch without messages", repeats=True),
     "service": Column("int16", "service asked for: 0 unreliable to 5 safe", repeats=True),
     "size": Column("int32", "bytes of the payload"),
     "destinations": Column("names", "groups and daemons that it is for, or that are wanted; null: all", repeats=True),

@@ -151,6 +151,13 @@ def assembled(folder: Path, surveyed: Iterable[LiveLife]) -> LiveRun:
     lives = sorted((life for life in surveyed if life.started_at or life.missing), key=lambda life: life.process)
     if not lives:
         raise TraceError(f"the folder {folder} holds live traces, but nothing was recorded in them yet")
+    by_digest = {life.digest: life for life in lives if life.is_full}
+    if len(by_digest) > 1:
+        one, other = (f"{life.text}, in {life.files[0][0]}," for life in list(by_digest.values())[:2])
+        raise TraceError(
+            f"{one} and {other} were recorded by different versions of Ordercast, whose digests of messages cannot be "
+            "compared: keep the traces of each version in a folder of its own"
+        )
     said = _Said(folder, read_cluster_events(folder), lives)
     ends = {life.process: _end_of(life, said) for life in lives}
     info = RunInfo(0, None, {"live": [process_text(life.process) for life in lives]})

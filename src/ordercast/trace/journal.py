@@ -11,18 +11,23 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
+import numpy as np
+
 from ordercast.model.ids import Instant, ProcessId
+from ordercast.trace.digests import Ints
 from ordercast.trace.private_files import open_private
 from ordercast.trace.records import UNKNOWN, MessageId, Submitted, SubmittedMessage
 
 _RECORD = struct.Struct(">qIQHIQQ")  # time, sender, counter, service, size, digest; last its number, from 1
+_NAMES = ("at", "sender", "counter", "service", "size", "digest", "number")
+_FIELDS = np.dtype(list(zip(_NAMES, (">i8", ">u4", ">u8", ">u2", ">u4", ">u8", ">u8"), strict=True)))
+assert _FIELDS.itemsize == _RECORD.size
 _BOUND = 0x8000  # in the service: it has destinations, for which there is no room here
 _SLOTS = 1 << 16
-
-Row = tuple[int, int, int, int, int]  # sender, counter, service, size, digest
+_FEW = 8  # so few messages are put one by one
 
 
 class Journal:
@@ -35,18 +40,36 @@ class Journal:
             # Blocks that do not exist yet could not be had on a full disk, which would be the end of the process.
             os.posix_fallocate(file, 0, _SLOTS * _RECORD.size)
             self._memory = mmap.mmap(file, _SLOTS * _RECORD.size)
+            self._records = np.frombuffer(self._memory, _FIELDS)
         finally:
             os.close(file)
 
-    def put(self, at: Instant, rows: Sequence[Row], *, has_destinations: bool = False) -> None:
-        count, memory, pack, record = self._count, self._memory, _RECORD.pack_into, _RECORD.size
-        bound = _BOUND * has_destinations
-        for sender, counter, service, size, digest in rows:
-            count += 1
-            pack(memory, (count % _SLOTS) * record, at, sender, counter, service | bound, size, digest, count)
-        self._count = count
+    def put(
+        self, at: Instant, sender: int, first: int, service: int, sizes: Ints, digests: Ints, *, is_bound: bool = False
+    ) -> None:
+        """Keep these messages of a sender, whose counters go on from `first`. `is_bound`: they have destinations."""
+        service |= _BOUND * is_bound
+        if len(sizes) > _FEW:
+            self._put_many(at, sender, first, service, sizes[-_SLOTS:], digests[-_SLOTS:], len(sizes))
+            return
+        for counter, size, digest in zip(count(first), sizes.tolist(), digests.tolist(), strict=False):
+            self._count += 1
+            slot = self._count % _SLOTS * _RECORD.size
+            _RECORD.pack_into(self._memory, slot, at, sender, counter, service, size, digest, self._count)
+
+    def _put_many(
+        self, at: Instant, sender: int, first: int, service: int, sizes: Ints, digests: Ints, number: int
+    ) -> None:
+        """Put the last of so many messages; by columns, and the numbers, by which records count, after all others."""
+        self._count += number
+        steps = np.arange(number - len(sizes), number)
+        numbers = self._count - number + 1 + steps
+        slots = numbers % _SLOTS
+        for name, column in zip(_NAMES, (at, sender, first + steps, service, sizes, digests, numbers), strict=True):
+            self._records[name][slots] = column
 
     def remove(self) -> None:
+        del self._records
         self._memory.close()
         self._path.unlink(missing_ok=True)
 

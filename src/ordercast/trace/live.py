@@ -1,10 +1,11 @@
 """Recording a live node: what happens is gathered on its event loop and written by a thread.
 
 `LiveTrace` is called on the loop. It appends to a list, keeps deliveries as they are, and never waits for a disk.
-`flush` hands the list over; the thread reads stamps and digests, makes one Arrow batch and writes it in one go. A
-process that is killed loses what it had not handed over, except its submissions, which are in its journal. Nothing is
-dropped in silence: when the disk fails, or falls so far behind that memory would fill, the recording ends, `error` says
-why, and the trace says that it has no end.
+`flush` hands the list over; the thread reads stamps and digests, makes one Arrow batch and writes it in one go. Nearly
+all of that is work on whole arrays, for which the thread does not hold the interpreter. A process that is killed loses
+what it had not handed over, except its submissions, which are in its journal. Nothing is dropped in silence: when the
+disk fails, or falls so far behind that memory would fill, the recording ends, `error` says why, and the trace says that
+it has no end.
 """
 
 from __future__ import annotations
@@ -12,20 +13,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from ordercast.model.effects import Deliver
 from ordercast.model.ids import SECOND, Instant, ProcessId
 from ordercast.model.notes import Marked, Occurred, Visited
-from ordercast.trace.journal import Row
-from ordercast.trace.live_columns import Gathered, Item
-from ordercast.trace.live_file import CONTROL, FULL, LiveInfo
+from ordercast.trace.digests import digest, looked_at
+from ordercast.trace.live_columns import Gathered, Item, SubmittedRun
+from ordercast.trace.live_file import CONTROL, FULL, MULTILINEAR, LiveInfo
 from ordercast.trace.live_writer import EVENT_SIZE, Files, LiveStream
-from ordercast.trace.records import DeliveredBatch, Event, Noted, Started, Submitted, digest_of
+from ordercast.trace.records import DeliveredBatch, Event, Noted, Started, Submitted
 
 QUIET_NS = 10 * SECOND
 MESSAGE_SIZE = 100  # bytes that a message is taken to hold beside its payload
-
-# One message that the engine is given: (sender, counter, service, stamped payload).
-Submission = tuple[int, int, int, bytes]
 
 
 class LiveTrace(LiveStream[Item]):
@@ -35,11 +35,11 @@ class LiveTrace(LiveStream[Item]):
         self, folder: Path, name: str, process: ProcessId, *, full: bool, file_size_max: int, files_max: int
     ) -> None:
         """Makes the folder and the first file. TraceError says what is in the way."""
-        info = LiveInfo(name, process, FULL if full else CONTROL, 0, 0)
+        info = LiveInfo(name, process, FULL if full else CONTROL, 0, 0, digest=MULTILINEAR)
         self.is_full = full
         self._is_quiet = True  # nothing but notes of a quiet engine was gathered, and not for long
         self._quiet_until = 0
-        super().__init__(Files(folder, info, file_size_max, files_max), Gathered(process).table_of)
+        super().__init__(Files(folder, info, file_size_max, files_max), Gathered(process))
 
     def record(self, event: Event) -> None:
         """Anything that happened. What the level does not ask for is left out."""
@@ -49,8 +49,9 @@ class LiveTrace(LiveStream[Item]):
         if isinstance(event, Submitted | DeliveredBatch):
             size += MESSAGE_SIZE * len(event.messages)
         if isinstance(event, Submitted):
-            rows = [(sent.message[1], sent.message[2], sent.service, sent.size, sent.digest) for sent in event.messages]
-            self._remember(event.at, rows, event.destinations)
+            for (_, sender, counter), digest_, service, length in event.messages:
+                one = np.array([length]), np.array([digest_])
+                self._remember(SubmittedRun(event.at, sender, counter, service, *one, event.destinations))
         self._add(event, size)
         if isinstance(event, Started):  # from now on the folder knows that this process exists
             self._is_quiet = False
@@ -68,30 +69,36 @@ class LiveTrace(LiveStream[Item]):
             super().flush()
             self._is_quiet, self._quiet_until = True, 0
 
-    def submitted(self, at: Instant, messages: Sequence[Submission], destinations: tuple[str, ...] = ()) -> None:
+    def submitted(
+        self,
+        at: Instant,
+        sender: int,
+        first: int,
+        service: int,
+        payloads: Sequence[bytes],
+        destinations: tuple[str, ...] = (),
+    ) -> None:
         """The engine is about to be given these, in this order: call it before, so that nothing is sent that a kill
-        could make unknown. The stamp has the same sender and counter; `STAMPED` is for the engine alone."""
+        could make unknown. Their stamps have this sender, and counters that go on from `first`."""
         if self.is_full:
-            rows = [
-                (sender, counter, int(service), len(data), digest_of(data))
-                for sender, counter, service, data in messages
-            ]
-            self._remember(at, rows, destinations)
+            if len(payloads) == 1:
+                sizes, found = np.array([len(payloads[0])]), np.array([digest(payloads[0])])
+            else:
+                sizes, found, _ = looked_at(payloads, 0)
+            run = SubmittedRun(at, sender, first, service, sizes, found, destinations)
+            self._remember(run)
             self._is_quiet = False
-            self._add((at, rows, destinations), EVENT_SIZE + MESSAGE_SIZE * len(rows))
+            self._add(run, EVENT_SIZE + MESSAGE_SIZE * len(payloads))
 
-    def delivered(self, at: Instant, deliver: Deliver) -> None:
-        """The engine delivered this; it must not be changed afterwards."""
+    def delivered(self, at: Instant, deliver: Deliver, size: int) -> None:
+        """The engine delivered this, so many bytes with what an object costs; it must not be changed afterwards."""
         if self.is_full:
-            size = EVENT_SIZE
-            for parcel in deliver.parcels:
-                size += sum(map(len, parcel[4])) + MESSAGE_SIZE * len(parcel[4])
             self._is_quiet = False
-            self._add((at, deliver), size)
+            self._add((at, deliver), EVENT_SIZE + size)
 
-    def _remember(self, at: Instant, rows: list[Row], destinations: tuple[str, ...]) -> None:
+    def _remember(self, run: SubmittedRun) -> None:
         if self._is_recording and self._writer.journal is not None:
-            self._writer.journal.put(at, rows, has_destinations=bool(destinations))
+            self._writer.journal.put(*run[:-1], is_bound=bool(run.destinations))
 
 
 def _is_quiet(event: Event) -> bool:

@@ -1,38 +1,65 @@
-"""What a live node gathered, made into one table: messages in columns, other events as rows. Pure.
+"""What a live node gathered, made into one table: messages in runs (`runs.py`), other events as rows. Pure.
 
 A delivery stays as the engine gave it until the writer's thread comes here: the event loop pays nothing per message.
-Digests and stamps are read from the very bytes that were delivered.
+Digests and stamps are read from the very bytes that were delivered, and by arrays: a run is written only where the
+stamps of its messages say so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.ids import Instant, ProcessId
-from ordercast.trace.arrow import table_of
-from ordercast.trace.columns import MESSAGE_COLUMNS, Cells, MessageRow, RowKind, signed
-from ordercast.trace.journal import Row
-from ordercast.trace.live_stamp import live_stamp_of
-from ordercast.trace.records import (
-    STAMPED,
-    UNSTAMPED,
-    DeliveredBatch,
-    Event,
-    Submitted,
-    digest_of,
-)
+from ordercast.trace.arrow import table_from, table_with
+from ordercast.trace.columns import RowKind, Rows, signed
+from ordercast.trace.digests import Ints, looked_at
+from ordercast.trace.live_stamp import LIVE_STAMP_ENDS, LIVE_STAMP_SIZE
+from ordercast.trace.records import STAMPED, UNSTAMPED, DeliveredBatch, Event, Submitted
 from ordercast.trace.to_rows import rows_from
 
-Item = Event | tuple[Instant, Sequence[Row], tuple[str, ...]] | tuple[Instant, Deliver]
+Flags = NDArray[np.bool_]
 
-_NO_IDENTITY = (None, None, None)
-_PAIRS = ("configuration_seq", "configuration_rep", "origin_seq", "origin_rep")
-_COMMON = ("process", "n", "t", "kind", *_PAIRS, "destinations")
+_MESSAGES_AT_ONCE = 1 << 12
+_IDENTITY = ("sender_process", "sender", "counter")
+
+
+class SubmittedRun(NamedTuple):
+    """Messages of one sender that the engine was given; their counters follow each other."""
+
+    at: Instant
+    sender: int
+    first: int  # counter of the first
+    service: int
+    sizes: Ints
+    digests: Ints
+    destinations: tuple[str, ...]
+
+
+Item = Event | SubmittedRun | tuple[Instant, Deliver]
+
+
+class _Place(NamedTuple):
+    """Where the messages of one parcel are."""
+
+    idx: int
+    n: int
+    t: int
+    configuration_seq: int
+    configuration_rep: int
+    origin_seq: int
+    origin_rep: int
+    number: int  # of the parcel
+    each: int
+    base: int
+    originator: int
+    messages: int
 
 
 class Gathered:
@@ -40,92 +67,209 @@ class Gathered:
 
     def __init__(self, process: ProcessId) -> None:
         self._process = process
-        self._counts: dict[ProcessId, int] = {process: 0}  # rows so far
+        self._counts: dict[ProcessId, int] = {process: 0}  # rows so far, each message counted as one
         self._n = 0  # events so far
-        self.clear()
+        self._clear()
 
-    def table_of(self, items: Iterable[Item], schema: pa.Schema) -> pa.Table:
-        """The rows of these."""
-        self.add(items)
-        table = table_of(self.columns, self.count, self.control, schema, 0)
-        self.clear()
-        return table
+    def _clear(self) -> None:
+        self._rows = Rows()  # of events that are no runs
+        self._submitted: list[tuple[int, int, SubmittedRun]] = []  # idx and n
+        self._delivered: list[_Runs] = []
 
-    def clear(self) -> None:
-        """Begin the next table."""
-        self.count = 0  # messages in columns
-        self.columns: dict[str, list[Any]] = {name: [] for name in MESSAGE_COLUMNS}
-        self.control: list[Cells] = []
-
-    def add(self, items: Iterable[Item]) -> None:
+    def add(self, items: Sequence[Item]) -> None:
+        """Take these; the messages are looked at now, and not kept."""
+        self._places: list[_Place] = []
+        self._parcels: list[Parcel] = []
         for item in items:
-            if not isinstance(item, tuple):
-                self._add_event(item)
-            elif len(item) == 2:
+            if isinstance(item, SubmittedRun):
+                self._add_submitted(item)
+            elif isinstance(item, tuple):
                 self._add_delivered(*item)
             else:
-                self._add_submitted(*item)
+                self._add_event(item)
             self._n += 1
+        if self._parcels:
+            self._delivered += _runs_in(self._places, self._parcels)
+        del self._places, self._parcels
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """Return the rows of all that was added since the last table."""
+        tables = []
+        if self._rows.messages or self._rows.control:
+            tables.append(table_from(self._rows, schema, 0))
+        if self._submitted:
+            tables.append(_submitted_table(self._process, self._submitted, schema))
+        if self._delivered:
+            tables.append(_delivered_table(self._process, self._delivered, schema))
+        self._clear()
+        return pa.concat_tables(tables)
 
     def _add_event(self, event: Event) -> None:
         rows = rows_from((event,), self._n, self._counts)
-        self.control += rows.control
-        for row in rows.messages:
-            for name, value in zip(MESSAGE_COLUMNS, row, strict=True):
-                self.columns[name].append(value)
-        self.count += len(rows.messages)
+        self._rows.control += rows.control
+        self._rows.messages += rows.messages
 
-    def _add_submitted(self, at: Instant, rows: Sequence[Row], destinations: tuple[str, ...]) -> None:
-        if not rows:
-            self._add_event(Submitted(at, self._process, (), destinations))
+    def _add_submitted(self, run: SubmittedRun) -> None:
+        if not len(run.sizes):
+            self._add_event(Submitted(run.at, self._process, (), run.destinations))
             return
-        columns, count = self.columns, len(rows)
-        kind, goal = int(RowKind.SUBMITTED), destinations or None
-        self._add_common(MessageRow(self._process, 0, self._n, at, kind, destinations=goal), count)
-        columns["number"] += repeat(None, count)
-        columns["slot"] += repeat(None, count)
-        columns["sender_process"] += repeat(signed(self._process), count)
-        for name, column in zip(
-            ("sender", "counter", "service", "size", "digest"), zip(*rows, strict=True), strict=True
-        ):
-            columns[name] += column
+        self._submitted.append((self._counts[self._process], self._n, run))
+        self._counts[self._process] += len(run.sizes)
 
     def _add_delivered(self, at: Instant, deliver: Deliver) -> None:
-        count = len(deliver)
-        if not count:
+        parcels = [parcel for parcel in deliver.parcels if parcel[4]]
+        if not parcels:
             self._add_event(DeliveredBatch(at, self._process, deliver.configuration, deliver.origin, ()))
             return
         (seq, rep), (origin_seq, origin_rep) = map(signed, deliver.configuration), map(signed, deliver.origin)
-        where = seq, rep, origin_seq, origin_rep
-        self._add_common(MessageRow(self._process, 0, self._n, at, int(RowKind.DELIVERED), *where), count)
-        columns, parcels = self.columns, deliver.parcels
-        identities = [identity for parcel in parcels for identity in _identities(parcel)]
-        processes, senders, counters = zip(*identities, strict=True)
-        positions = [(number, slot) for number, slot, *_ in deliver.messages()]
-        columns["number"] += [number for number, _ in positions]
-        columns["slot"] += [slot for _, slot in positions]
-        columns["sender_process"] += processes
-        columns["sender"] += senders
-        columns["counter"] += counters
-        columns["service"] += [int(service) for parcel in parcels for service in parcel[3]]
-        columns["size"] += [len(data) for parcel in parcels for data in parcel[4]]
-        columns["digest"] += [digest_of(data) for parcel in parcels for data in parcel[4]]
-
-    def _add_common(self, row: MessageRow, count: int) -> None:
-        """What is the same for all messages of a batch, and their `idx`."""
-        columns, idx = self.columns, self._counts[self._process]
-        for name in _COMMON:
-            columns[name] += repeat(getattr(row, name), count)
-        columns["idx"] += range(idx, idx + count)
-        self._counts[self._process] = idx + count
-        self.count += count
+        idx = self._counts[self._process]
+        for parcel in parcels:
+            number, originator, _, _, payloads, each, base = parcel
+            where = idx, self._n, at, seq, rep, origin_seq, origin_rep, signed(number), each, base
+            self._places.append(_Place(*where, signed(originator), len(payloads)))
+            idx += len(payloads)
+        self._parcels += parcels
+        self._counts[self._process] = idx
 
 
-def _identities(parcel: Parcel) -> Iterator[tuple[int | None, int | None, int | None]]:
-    """Return for each message process, sender and counter."""
-    _, originator, senders, _, payloads, *_ = parcel
-    for sender, data in zip(senders, payloads, strict=True):
-        if sender & STAMPED:
-            yield live_stamp_of(data) or _NO_IDENTITY
-        else:
-            yield signed(originator), sender, UNSTAMPED
+def _submitted_table(process: ProcessId, submitted: list[tuple[int, int, SubmittedRun]], schema: pa.Schema) -> pa.Table:
+    runs = [run for _, _, run in submitted]
+    count = len(runs)
+    counts = np.array([len(run.sizes) for run in runs])
+    columns = {
+        "process": np.full(count, signed(process), np.int64),
+        "idx": [idx for idx, _, _ in submitted],
+        "n": [n for _, n, _ in submitted],
+        "t": [run.at for run in runs],
+        "kind": np.full(count, int(RowKind.SUBMITTED), np.int8),
+        "sender_process": np.full(count, signed(process), np.int64),
+        "sender": [run.sender for run in runs],
+        "counter": [run.first for run in runs],
+        "service": [run.service for run in runs],
+        "destinations": [run.destinations or None for run in runs],
+    }
+    sizes, digests = (np.concatenate([getattr(run, name) for run in runs]) for name in ("sizes", "digests"))
+    return table_with({**columns, **_of_each(counts, sizes, digests)}, count, schema, 0)
+
+
+def _delivered_table(process: ProcessId, found: list[_Runs], schema: pa.Schema) -> pa.Table:
+    columns: dict[str, Any] = {
+        name: np.concatenate([runs.columns[name] for runs in found]) for name in found[0].columns
+    }
+    messages, sizes, digests, is_known = (
+        np.concatenate([getattr(runs, name) for runs in found]) for name in ("messages", "sizes", "digests", "is_known")
+    )
+    for name in _IDENTITY:
+        columns[name] = pa.array(columns[name], mask=~is_known)
+    columns["process"] = np.full(len(messages), signed(process), np.int64)
+    columns["kind"] = np.full(len(messages), int(RowKind.DELIVERED), np.int8)
+    return table_with({**columns, **_of_each(messages, sizes, digests)}, len(messages), schema, 0)
+
+
+class _Runs(NamedTuple):
+    """Runs of delivered messages."""
+
+    columns: dict[str, Ints]  # a value for each run
+    messages: Ints  # how many it has
+    is_known: Flags  # who sent it
+    sizes: Ints  # of each message
+    digests: Ints
+
+
+def _runs_in(places: list[_Place], parcels: list[Parcel]) -> Iterator[_Runs]:
+    """The runs of parcels, looked at some thousands of messages at a time: their columns stay in the processor's
+    cache."""
+    first = count = 0
+    for last, place in enumerate(places, 1):
+        count += place.messages
+        if count >= _MESSAGES_AT_ONCE or last == len(places):
+            yield _runs_of(places[first:last], parcels[first:last])
+            first, count = last, 0
+
+
+def _runs_of(places: list[_Place], parcels: list[Parcel]) -> _Runs:
+    """The parcels, cut where a message does not follow the one before it."""
+    at = dict(zip(_Place._fields, np.array(places, np.int64).T, strict=True))
+    counts = at["messages"]
+    payloads = list(chain.from_iterable(parcel[4] for parcel in parcels))
+    sizes, digests, heads = looked_at(payloads, LIVE_STAMP_SIZE)
+    senders = _column([parcel[2] for parcel in parcels], counts)
+    services = _column([parcel[3] for parcel in parcels], counts)
+    parcel_of = np.repeat(np.arange(len(parcels)), counts)
+    offset = np.arange(len(payloads)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+    identity, is_known = _identities(at["originator"][parcel_of], senders, sizes, heads)
+    is_first = offset == 0
+    for column in (identity[0], identity[1], services, is_known):
+        is_first[1:] |= column[1:] != column[:-1]
+    counter = identity[2]
+    step = counter != UNSTAMPED
+    is_first[1:] |= (counter[1:] - counter[:-1] != step[1:]) | (step[1:] != step[:-1])
+    firsts = np.flatnonzero(is_first)
+    mine, place = parcel_of[firsts], offset[firsts]
+
+    columns = {name: at[name][mine] for name in ("n", "t", "each", "base", *_Place._fields[3:7])}
+    columns["idx"] = at["idx"][mine] + place
+    columns["number"] = at["number"][mine] + place // columns["each"]
+    columns["slot"] = columns["base"] + place % columns["each"]
+    columns["service"] = services[firsts]
+    columns |= {name: column[firsts] for name, column in zip(_IDENTITY, identity, strict=True)}
+    return _Runs(columns, np.diff(np.append(firsts, len(payloads))), is_known[firsts], sizes, digests)
+
+
+def _identities(originators: Ints, senders: Ints, sizes: Ints, heads: NDArray[np.uint8]) -> tuple[list[Ints], Flags]:
+    """Return the processes, senders and counters of messages, and which messages have any."""
+    stamps = _stamps_in(heads)
+    is_stamped = senders & STAMPED != 0
+    is_known = ~is_stamped | ((sizes >= LIVE_STAMP_SIZE) & (stamps[2] != UNSTAMPED))
+    if is_stamped.all() and is_known.all():
+        return stamps, is_known
+    unstamped = originators, senders, np.full(len(senders), UNSTAMPED)
+    both = zip(stamps, unstamped, strict=True)
+    return [np.where(is_stamped, stamp, other) * is_known for stamp, other in both], is_known
+
+
+def _stamps_in(heads: NDArray[np.uint8]) -> list[Ints]:
+    """Return processes, senders and counters as a file keeps them, the processes signed. `heads` has the first bytes
+    of each message."""
+    found = []
+    for begin, end in pairwise((0, *LIVE_STAMP_ENDS)):
+        wide = np.zeros((len(heads), 8), np.uint8)
+        wide[:, 8 - (end - begin) :] = heads[:, begin:end]
+        found.append(wide.view(">i8")[:, 0].astype(np.int64))
+    return found
+
+
+def _column(values: Sequence[Sequence[int]], counts: Ints) -> Ints:
+    """The values of all messages. Those of a parcel are mostly the same."""
+    firsts = np.array([of_parcel[0] for of_parcel in values], np.int64)
+    column: Ints = np.repeat(firsts, counts)
+    begin = 0
+    for of_parcel, first, count in zip(values, firsts.tolist(), counts.tolist(), strict=True):
+        if of_parcel.count(first) != count:
+            column[begin : begin + count] = list(of_parcel)
+        begin += count
+    return column
+
+
+def _of_each(counts: Ints, sizes: Ints, digests: Ints) -> dict[str, Any]:
+    """The columns of runs that speak of each message."""
+    begins = np.cumsum(counts) - counts
+    first = sizes[begins]
+    differ = np.maximum.reduceat(sizes != np.repeat(first, counts), begins)
+    return {
+        "messages": counts.astype(np.int32),
+        "size": first,
+        "digests": _lists(digests, counts, np.ones(len(counts), np.bool_)),
+        "sizes": _lists(sizes, counts, differ),
+    }
+
+
+def _lists(values: Ints, counts: Ints, is_there: Flags) -> pa.Array:
+    """A list for each run; null where there is none."""
+    if not is_there.any():
+        return pa.nulls(len(counts), pa.list_(pa.uint32()))
+    ends = np.cumsum(np.where(is_there, counts, 0))
+    offsets = pa.array(np.concatenate([[0], ends]).astype(np.int32))
+    chosen = values if is_there.all() else values[np.repeat(is_there, counts)]
+    return pa.ListArray.from_arrays(offsets, pa.array(chosen.astype(np.uint32)), mask=pa.array(~is_there))

@@ -1,9 +1,10 @@
 """One file of a live trace: its name, what it says of itself, and the batches that can be read of it.
 
-`live-<node name>-<incarnation>-<number>.arrows` is an Arrow IPC stream with the columns of `columns.py`. Each batch
-holds whole events, and was written in one go; a process that is killed leaves whole batches and perhaps a piece of one,
-which is no part of the trace. `n` and `idx` number the events and rows of this process alone, over all its files; `t`
-is the monotonic clock of its host. `live.py` writes such files, `folder.py` puts them together.
+`live-<node name>-<incarnation>-<number>.arrows` is an Arrow IPC stream with the columns of `columns.py`; its messages
+are in runs (`runs.py`), which this module gives as rows. Each batch holds whole events, and was written in one go; a
+process that is killed leaves whole batches and perhaps a piece of one, which is no part of the trace. `n` and `idx`
+number the events and rows of this process alone, over all its files; `t` is the monotonic clock of its host. `live.py`
+writes such files, `folder.py` puts them together.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ordercast.trace.arrow import FORMAT_KEY, TraceError, reason_of, schema_with
 from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.columns import COLUMNS
 from ordercast.trace.replica_rows import REPLICAS
+from ordercast.trace.runs import RUN_COLUMNS, exploded
 
 _LIVE_KEY = b"ordercast.live"
 _NAME = re.compile(r"(?P<table>live|clients|replicas)-(?P<name>.+)-(?P<incarnation>\d+)-(?P<number>\d+)\.arrows")
@@ -29,7 +31,9 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 FULL, CONTROL = "full", "control"
 ROWS_GATHERED = 16384
 LIVE = "live"  # the table of the daemons
-_COLUMNS = {LIVE: COLUMNS, CLIENTS.name: CLIENTS.columns, REPLICAS.name: REPLICAS.columns}
+BLAKE2B, MULTILINEAR = "blake2b", "multilinear"  # `digest_of` in records.py; `digests.py`
+RUNS_VERSION = 3  # of files with runs of messages
+_COLUMNS = {LIVE: {**COLUMNS, **RUN_COLUMNS}, CLIENTS.name: CLIENTS.columns, REPLICAS.name: REPLICAS.columns}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +47,13 @@ class LiveInfo:
     wall_offset_ns: int  # wall clock less monotonic clock when the file was begun
     table: str = LIVE  # whose evidence it is
     clock: str = ""  # names the monotonic clock: programs on one host have the same
+    digest: str = BLAKE2B  # which digest its messages have
 
     def schema(self) -> pa.Schema:
-        return schema_with({_LIVE_KEY: json.dumps(asdict(self), sort_keys=True).encode()}, _COLUMNS[self.table])
+        metadata = {_LIVE_KEY: json.dumps(asdict(self), sort_keys=True).encode()}
+        if self.table == LIVE:
+            metadata[FORMAT_KEY] = str(RUNS_VERSION).encode()
+        return schema_with(metadata, _COLUMNS[self.table])
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -114,8 +122,9 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def whole_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """Every whole batch as it was written. They are counted first: what a crash left behind the last of them is no
-    damage. Threads, which would read the columns of a batch side by side, take longer than that for small ones."""
+    """Every whole batch, each message a row of its own. They are counted first: what a crash left behind the last of
+    them is no damage. Threads, which would read the columns of a batch side by side, take longer than that for small
+    ones."""
     with _opened(path) as file:
         if _schema_of(path, file) is None:
             return
@@ -126,8 +135,8 @@ def whole_batches(path: Path) -> Iterator[pa.RecordBatch]:
         try:
             stream = pa.ipc.open_stream(file, options=pa.ipc.IpcReadOptions(use_threads=False))
             for _ in range(count):
-                yield stream.read_next_batch()
-        except (pa.ArrowException, OSError, StopIteration) as error:
+                yield exploded(stream.read_next_batch())
+        except (pa.ArrowException, OSError, StopIteration, ValueError) as error:
             raise TraceError(
                 f"{path} is damaged ({reason_of(error)}): remove it, then what it held counts as missing"
             ) from error
@@ -181,7 +190,7 @@ def _info_from(path: Path, schema: pa.Schema) -> LiveInfo:
     metadata = schema.metadata or {}
     if FORMAT_KEY not in metadata or _LIVE_KEY not in metadata:
         raise TraceError(f"{path} is an Arrow stream but not a trace of Ordercast: remove it from the folder")
-    problem = version_problem(metadata)
+    problem = version_problem(metadata, RUNS_VERSION)
     if problem is not None:
         raise TraceError(f"{path} {problem}")
     try:

@@ -36,6 +36,7 @@ class LiveLife:
     process: ProcessId
     is_full: bool
     files: list[tuple[Path, int]]  # each with the offset of its wall clock
+    digest: str  # which digest its messages have
     missing: str | None = None  # what of its middle is not there
     started_at: int | None = None  # None: it never came so far as to record anything
     last_at: int = 0
@@ -84,7 +85,7 @@ def life_of(paths: dict[int, Path]) -> LiveLife | None:
         if (other.process, other.name, other.level) != (info.process, info.name, info.level):
             raise TraceError(f"{paths[other.number]} is of another process than its name says: remove it")
     files = [(paths[number], known.wall_offset_ns) for number, known in infos.items()]
-    life = LiveLife(info.name, info.process, info.level == FULL, files)
+    life = LiveLife(info.name, info.process, info.level == FULL, files, info.digest)
     life.missing = _missing_file(paths, numbers)
     return life
 

@@ -11,27 +11,14 @@ import struct
 from collections.abc import Sequence
 
 from ordercast.model.ids import ProcessId
-from ordercast.trace.records import UNSTAMPED
+from ordercast.trace import kernel
 
 _OWNER = struct.Struct(">QI")  # process, sender
-_COUNTER_SIZE = 6
-_SIGNED = struct.Struct(">qIHI")  # process, sender, counter in two pieces
-LIVE_STAMP_SIZE = _OWNER.size + _COUNTER_SIZE
-assert LIVE_STAMP_SIZE == _SIGNED.size == 18
+LIVE_STAMP_SIZE = _OWNER.size + kernel.COUNTER_SIZE
+LIVE_STAMP_ENDS = (8, 12, LIVE_STAMP_SIZE)  # where process, sender and counter end, all big-endian
+assert LIVE_STAMP_SIZE == 18
 
 
 def live_stamped(process: ProcessId, sender: int, first: int, payloads: Sequence[bytes]) -> list[bytes]:
     """Return the payloads of one sender, each with its stamp; counters go on from `first`."""
-    owner = _OWNER.pack(process, sender)
-    return [
-        b"".join((owner, counter.to_bytes(_COUNTER_SIZE, "big"), data)) for counter, data in enumerate(payloads, first)
-    ]
-
-
-def live_stamp_of(data: bytes) -> tuple[int, int, int] | None:
-    """Return process, sender and counter as a file keeps them, the process signed; None when the bytes carry none."""
-    if len(data) < LIVE_STAMP_SIZE:
-        return None
-    process, sender, high, low = _SIGNED.unpack_from(data)
-    counter = high << 32 | low
-    return None if counter == UNSTAMPED else (process, sender, counter)
+    return kernel.stamp(_OWNER.pack(process, sender), first, payloads)

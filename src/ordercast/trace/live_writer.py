@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -26,21 +27,30 @@ from ordercast.trace.private_files import make_private_folder, open_private
 from ordercast.trace.records import Ended
 
 MIB = 1 << 20
-FLUSH_SIZE = 8 * MIB  # gathered so much, it is handed over without being asked
+PIECE_SIZE = MIB  # gathered so much, it is handed over without being asked, while the processor has it in its cache
 BEHIND_SIZE_MAX = 64 * MIB  # what may wait for the writer
 EVENT_SIZE = 200  # bytes that an event is taken to hold
 CLOSE_PATIENCE_S = 10.0
 OFFSET_LOOKS = 5
 
 ItemT = TypeVar("ItemT")
-TableOf = Callable[[list[Any], pa.Schema], pa.Table]  # rows of all that was gathered
+
+
+class Gatherer(Protocol):
+    """Makes rows of items."""
+
+    def add(self, items: list[Any]) -> None:
+        """Take these; nothing of them is kept that the rows do not need."""
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """Return the rows of all that was added since the last table."""
 
 
 class LiveStream(Generic[ItemT]):
     """Items of one recording. All methods but `close` return at once."""
 
-    def __init__(self, files: Files, table_of: TableOf) -> None:
-        self._writer = _Writer(files, table_of)
+    def __init__(self, files: Files, gatherer: Gatherer) -> None:
+        self._writer = _Writer(files, gatherer)
         self._items: list[ItemT | Ended] = []
         self._gathered_size = 0
         self._given_size = 0
@@ -58,13 +68,14 @@ class LiveStream(Generic[ItemT]):
         return self._given_size - self._writer.taken_size
 
     def flush(self) -> None:
-        """Hand over what was gathered. Call it a few times a second: what is not handed over dies with the process."""
-        self._hand_over()
+        """Have written what was gathered. Call it a few times a second: what is not written dies with the process."""
+        self._hand_over(is_last=True)
 
-    def _hand_over(self) -> None:
-        if self._items:
+    def _hand_over(self, *, is_last: bool) -> None:
+        """`is_last`: what was handed over since the last time is written now, as one batch."""
+        if self._items or is_last:
             self._given_size += self._gathered_size
-            self._writer.give(self._items, self._gathered_size)
+            self._writer.give(self._items, self._gathered_size, is_last=is_last)
             self._items, self._gathered_size = [], 0
 
     def close(self) -> None:
@@ -72,7 +83,7 @@ class LiveStream(Generic[ItemT]):
         if self._is_recording:
             self._add(Ended(Instant(time.monotonic_ns())), EVENT_SIZE)
             self._is_recording = False
-        self._hand_over()
+        self._hand_over(is_last=True)
         self._writer.close()
 
     def _add(self, item: ItemT | Ended, size: int) -> None:
@@ -80,8 +91,8 @@ class LiveStream(Generic[ItemT]):
             return
         self._items.append(item)
         self._gathered_size += size
-        if self._gathered_size > FLUSH_SIZE:
-            self._hand_over()
+        if self._gathered_size > PIECE_SIZE:
+            self._hand_over(is_last=False)
         if self.waiting_size > BEHIND_SIZE_MAX:
             self._give_up()
 
@@ -92,25 +103,26 @@ class LiveStream(Generic[ItemT]):
             "the recording has ended: use a faster disk or level control"
         )
         self._items.append(Ended(Instant(time.monotonic_ns()), complete=False))
-        self._hand_over()
+        self._hand_over(is_last=True)
 
 
 class _Writer:
     """The thread. What it is given is written in that order."""
 
-    def __init__(self, files: Files, table_of: TableOf) -> None:
+    def __init__(self, files: Files, gatherer: Gatherer) -> None:
         self.folder = files.folder
         self.error: str | None = None
         self.taken_size = 0
         self.journal = files.journal
         self._files = files
-        self._table_of = table_of
-        self._queue: SimpleQueue[tuple[list[Any], int] | None] = SimpleQueue()
+        self._gatherer = gatherer
+        self._has_rows = False  # something was gathered, and not written yet
+        self._queue: SimpleQueue[tuple[list[Any], int, bool] | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="ordercast trace", daemon=True)
         self._thread.start()
 
-    def give(self, items: list[Any], size: int) -> None:
-        self._queue.put((items, size))
+    def give(self, items: list[Any], size: int, *, is_last: bool) -> None:
+        self._queue.put((items, size, is_last))
 
     def close(self) -> None:
         self._queue.put(None)
@@ -120,20 +132,18 @@ class _Writer:
 
     def _run(self) -> None:
         while (given := self._queue.get()) is not None:
-            items, size = given
-            self._protected(items)
+            items, size, is_last = given
+            self._protected(partial(self._take, items, is_last))
+            del given, items  # else they would be here until the next come
             self.taken_size += size
-        self._protected(None)
+        self._protected(self._files.finish)
 
-    def _protected(self, items: list[Any] | None) -> None:
+    def _protected(self, work: Callable[[], None]) -> None:
         """A trace that fails must not take the node with it."""
         if self.error is not None:
             return
         try:
-            if items is None:
-                self._files.finish()
-            else:
-                self._write(items)
+            work()
         except OSError as error:
             where = f"{self.folder} cannot be written to: {reason_of(error)}"
             self.error = f"the trace in {where}; the recording has ended: make room or choose another folder"
@@ -142,9 +152,14 @@ class _Writer:
             self.error = f"the recording has ended, this is a fault of Ordercast: {type(error).__name__}: {error}"
             self._files.abandon()
 
-    def _write(self, items: list[Any]) -> None:
-        table = self._table_of(items, self._files.schema())
-        self._files.write(table.combine_chunks().to_batches()[0])
+    def _take(self, items: list[Any], is_last: bool) -> None:
+        if items:
+            self._gatherer.add(items)
+            self._has_rows = True
+        if is_last and self._has_rows:
+            table = self._gatherer.table(self._files.schema())
+            self._files.write(table.combine_chunks().to_batches()[0])
+            self._has_rows = False
 
 
 class Files:

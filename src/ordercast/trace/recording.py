@@ -12,7 +12,6 @@ batches by a thread; times are those of the monotonic clock, which all programs 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Generic
 
@@ -78,11 +77,13 @@ class EvidenceStream(LiveStream[EventT], Generic[EventT]):
     def __init__(self, folder: Path, name: str, table: EventTable[EventT], survives_kill: bool) -> None:
         info = LiveInfo(name, ProcessId(time.time_ns() // MILLISECOND), CONTROL, 0, 0, table.name, _clock())
         self._table = table
-        self._told = self._written = 0  # events, on this side and on the writer's
+        self._told = self._flushed = 0  # events, and how many of them were to be written
+        self._gathered: list[EventT] = []  # on the writer's side
+        self._written = 0
         self._last_flush = now()
         self._turns: list[int] = []  # for each batch that is handed over, the tail that was begun then
         files = Files(folder, info, FILE_SIZE_MAX, 0)
-        super().__init__(files, self._rows_of)
+        super().__init__(files, self)
         try:
             self._tail = Tail(table, folder, files.info) if survives_kill else None
         except OSError as error:
@@ -100,8 +101,9 @@ class EvidenceStream(LiveStream[EventT], Generic[EventT]):
 
     def flush(self) -> None:
         self._last_flush = now()
-        if self._tail is not None and self._items:
+        if self._tail is not None and self._told > self._flushed:
             self._turns.append(self._tail.turn())
+        self._flushed = self._told
         super().flush()
 
     def close(self) -> None:
@@ -109,10 +111,17 @@ class EvidenceStream(LiveStream[EventT], Generic[EventT]):
         if self._tail is not None and self.error is None:
             self._tail.remove()
 
-    def _rows_of(self, events: Sequence[EventT], schema: pa.Schema) -> pa.Table:
-        """On the writer's side: the batch before this one is on disk, and needs no tail."""
+    # The writer's side
+
+    def add(self, items: list[EventT]) -> None:
+        """Take these events."""
+        self._gathered += items
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """Return the rows of what was added. The batch before this one is on disk, and needs no tail."""
         if self._tail is not None and len(self._turns) > 1:
             self._tail.forget(self._turns.pop(0))
+        events, self._gathered = self._gathered, []
         first, self._written = self._written, self._written + len(events)
         return evidence_table(events, self._table, schema, 0, first)
 

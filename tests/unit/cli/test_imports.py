@@ -127,6 +127,6 @@ def test_nodes_and_replicas_run_without_any_extra(tmp_path: Path) -> None:
     done = ran(WITHOUT + BASE, str(free_ports()), str(tmp_path / "traces"), status=2)
     assert done.stdout.splitlines() == [
         "blue",
-        "a trace needs pyarrow: install it with `pip install 'ordercast[trace]'`",
+        "a trace needs numpy: install it with `pip install 'ordercast[trace]'`",
     ]
     assert "daemons can run: ring" in done.stderr

@@ -18,8 +18,9 @@ from ordercast.model.ids import SECOND, ConfigurationId, Incarnation, Instant, N
 from ordercast.model.notes import Occurred, Occurrence, Visited
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
-from ordercast.trace import arrow, live_columns, live_writer
+from ordercast.trace import live_columns, live_file, live_writer
 from ordercast.trace.arrow import TraceError
+from ordercast.trace.digests import digest
 from ordercast.trace.folder import read_live
 from ordercast.trace.live import LiveTrace
 from ordercast.trace.live_columns import Gathered
@@ -42,7 +43,6 @@ from ordercast.trace.records import (
     SubmittedMessage,
     Unrecorded,
     Wanted,
-    digest_of,
     message_id_of,
 )
 
@@ -135,12 +135,12 @@ def test_messages_are_recorded_from_the_bytes_that_were_delivered(tmp_path: Path
     payloads = [mine, lie, b"short", zero, b"no stamp at all, but long enough"]
     senders = [3 | STAMPED, 1 | STAMPED, STAMPED, STAMPED, 7]
     trace.record(STARTED)
-    trace.submitted(Instant(2), [(3, 1, 4, mine)])
-    trace.submitted(Instant(2), [])
+    trace.submitted(Instant(2), 3, 1, 4, [mine])
+    trace.submitted(Instant(2), 3, 2, 4, [])
     last = [(4, ME, [3 | STAMPED], [4], [mine], 1, 0), (5, ME, [], [], [], 1, 0)]
     deliver = Deliver(RING, RING, [(1, OTHER, senders, [4, 5, 0, 1, 2], payloads, 2, 512), *last])
-    trace.delivered(Instant(3), deliver)
-    trace.delivered(Instant(4), Deliver(RING, RING, []))
+    trace.delivered(Instant(3), deliver, 100)
+    trace.delivered(Instant(4), Deliver(RING, RING, []), 0)
     trace.record(Departed(Instant(5), ME))
     trace.close()
     identities = [
@@ -152,12 +152,12 @@ def test_messages_are_recorded_from_the_bytes_that_were_delivered(tmp_path: Path
         MessageId(ME, 3, 1),
     ]
     delivered = [
-        DeliveredMessage(identity, digest_of(data), service, len(data), seq, slot)
+        DeliveredMessage(identity, digest(data), service, len(data), seq, slot)
         for identity, (seq, slot, _, _, service, data) in zip(identities, deliver.messages(), strict=True)
     ]
     assert told(tmp_path) == [
         STARTED,
-        Submitted(Instant(2), ME, (SubmittedMessage(MessageId(ME, 3, 1), digest_of(mine), 4, len(mine)),)),
+        Submitted(Instant(2), ME, (SubmittedMessage(MessageId(ME, 3, 1), digest(mine), 4, len(mine)),)),
         Submitted(Instant(2), ME, ()),
         DeliveredBatch(Instant(3), ME, RING, RING, tuple(delivered)),
         DeliveredBatch(Instant(4), ME, RING, RING, ()),
@@ -176,8 +176,8 @@ def test_level_control_leaves_out_messages_and_visits(tmp_path: Path) -> None:
     trace.record(STARTED)
     trace.record(visited(1))
     trace.record(Submitted(Instant(1), ME, ()))
-    trace.submitted(Instant(1), [(0, 1, 4, _stamped(MessageId(ME, 0, 1), b""))])
-    trace.delivered(Instant(1), Deliver(RING, RING, [(1, ME, [0], [4], [b"x"], 1, 0)]))
+    trace.submitted(Instant(1), 0, 1, 4, [_stamped(MessageId(ME, 0, 1), b"")])
+    trace.delivered(Instant(1), Deliver(RING, RING, [(1, ME, [0], [4], [b"x"], 1, 0)]), 1)
     trace.record(occurred)
     trace.record(Departed(Instant(5), ME))
     trace.close()
@@ -235,7 +235,7 @@ trace = LiveTrace(Path({str(tmp_path)!r}), "n1", {ME}, full=True, file_size_max=
 trace.record(Started(Instant(0), {ME}, Promises("story", frozenset(), frozenset(), 1)))
 for at in range(1, 100_000):
     trace.record(Noted(Instant(at), {ME}, Visited(ConfigurationId(4, {ME}), at, at, at, at, 1, 0, 0)))
-    trace.submitted(Instant(at), [(7, at, 4, b"x" * 30)])
+    trace.submitted(Instant(at), 7, at, 4, [b"x" * 30])
     if at % 50 == 0:
         trace.flush()
     if len(list(Path({str(tmp_path)!r}).iterdir())) > 3:
@@ -274,11 +274,11 @@ def test_submissions_after_the_last_batch_are_in_the_journal(tmp_path: Path) -> 
     trace = new_trace(tmp_path, ME)
     trace.record(STARTED)
     payloads = {counter: _stamped(MessageId(ME, 3, counter), bytes(counter)) for counter in range(1, 6)}
-    trace.submitted(Instant(2), [(3, counter, 5, payloads[counter]) for counter in (1, 2)])
+    trace.submitted(Instant(2), 3, 1, 5, [payloads[1], payloads[2]])
     trace.flush()
-    trace.submitted(Instant(3), [(3, counter, 5, payloads[counter]) for counter in (3, 4)])
+    trace.submitted(Instant(3), 3, 3, 5, [payloads[3], payloads[4]])
     trace.record(
-        Submitted(Instant(4), ME, (SubmittedMessage(MessageId(ME, 3, 5), digest_of(payloads[5]), 5, len(payloads[5])),))
+        Submitted(Instant(4), ME, (SubmittedMessage(MessageId(ME, 3, 5), digest(payloads[5]), 5, len(payloads[5])),))
     )
     (journal,) = tmp_path.glob("*.submitted")
     kept = journal.read_bytes()
@@ -288,7 +288,7 @@ def test_submissions_after_the_last_batch_are_in_the_journal(tmp_path: Path) -> 
     journal.write_bytes(kept)
     submitted = [message for event in told(tmp_path) if isinstance(event, Submitted) for message in event.messages]
     assert submitted == [
-        SubmittedMessage(MessageId(ME, 3, counter), digest_of(data), 5, len(data)) for counter, data in payloads.items()
+        SubmittedMessage(MessageId(ME, 3, counter), digest(data), 5, len(data)) for counter, data in payloads.items()
     ]
     for size in range(0, len(kept), len(kept) // 9):  # whatever is left of it, nothing is made up
         journal.write_bytes(kept[:size])
@@ -301,11 +301,11 @@ def test_destinations_are_kept_and_of_a_killed_process_it_is_known_that_they_are
     trace = new_trace(tmp_path, ME)
     trace.record(STARTED)
     first, second, third = (_stamped(MessageId(ME, 3, counter), b"") for counter in (1, 2, 3))
-    trace.submitted(Instant(2), [(3, 1, 5, first)], ("g", "@n2"))
+    trace.submitted(Instant(2), 3, 1, 5, [first], ("g", "@n2"))
     trace.record(Wanted(Instant(2), ME, ("g",), True))
     trace.flush()
-    trace.submitted(Instant(3), [(3, 2, 5, second)], ("g",))
-    trace.submitted(Instant(3), [(3, 3, 5, third)])
+    trace.submitted(Instant(3), 3, 2, 5, [second], ("g",))
+    trace.submitted(Instant(3), 3, 3, 5, [third])
     (journal,) = tmp_path.glob("*.submitted")
     kept = journal.read_bytes()
     trace.close()
@@ -324,7 +324,7 @@ def test_a_journal_that_was_overrun_is_not_used(tmp_path: Path) -> None:
     trace = new_trace(tmp_path, ME)
     trace.record(STARTED)
     data = _stamped(MessageId(ME, 3, 1), b"")
-    trace.submitted(Instant(2), [(3, counter, 5, data) for counter in range(1, 70_000)])
+    trace.submitted(Instant(2), 3, 1, 5, [data] * 69_999)
     (journal,) = tmp_path.glob("*.submitted")
     kept = journal.read_bytes()
     trace.close()
@@ -414,7 +414,7 @@ def test_a_fault_in_the_writer_ends_the_recording_and_not_the_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace = new_trace(tmp_path, ME)
-    monkeypatch.setattr(live_columns, "table_of", lambda *_: 1 / 0)
+    monkeypatch.setattr(live_columns, "table_from", lambda *_: 1 / 0)
     trace.record(STARTED)
     trace.close()
     assert trace.error is not None and "ZeroDivisionError" in trace.error
@@ -435,7 +435,7 @@ def test_a_writer_too_far_behind_ends_the_recording_and_says_so(
     trace.record(STARTED)
     deliver = Deliver(RING, RING, [(1, ME, [STAMPED], [4], [bytes(8 << 20)], 1, 0)])
     for at in range(2, 20):
-        trace.delivered(Instant(at), deliver)
+        trace.delivered(Instant(at), deliver, 8 << 20)
     assert trace.error is not None and "too slow for the trace, over 64 MiB wait" in trace.error
     trace.record(visited(30))  # ignored
     go_on.set()
@@ -453,10 +453,10 @@ def test_much_is_handed_over_without_being_asked(tmp_path: Path) -> None:
     trace.record(STARTED)
     deliver = Deliver(RING, RING, [(1, ME, [STAMPED], [4], [bytes(3 << 20)], 1, 0)])
     for at in range(2, 6):
-        trace.delivered(Instant(at), deliver)
+        trace.delivered(Instant(at), deliver, 3 << 20)
     trace.close()
     (path,) = files_of(tmp_path, ME)
-    assert [batch.num_rows for batch in whole_batches(path)] == [1, 3, 2]
+    assert [batch.num_rows for batch in whole_batches(path)] == [1, 5]
 
 
 def test_a_killed_process_ends_where_its_file_does(tmp_path: Path) -> None:
@@ -474,10 +474,10 @@ def test_batches_are_compressed(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow, "FORMAT_VERSION", 3)
+    monkeypatch.setattr(live_file, "RUNS_VERSION", 4)
     _three_batches(tmp_path)
     monkeypatch.undo()
-    with pytest.raises(TraceError, match="has trace format 3, this Ordercast reads format 2"):
+    with pytest.raises(TraceError, match="has trace format 4, this Ordercast reads format 2 and 3"):
         read_live(tmp_path)
 
 

@@ -26,6 +26,7 @@ from ordercast.trace.parquet import RunInfo, evidence_path, read_info, read_run,
 from ordercast.trace.records import Ended, Event
 from ordercast.trace.replica_records import ReplicaEvent
 from ordercast.trace.replica_rows import REPLICAS
+from ordercast.trace.runs import RUN_COLUMNS
 
 from .event_strategies import CLIENT_HISTORIES, HISTORIES, REPLICA_HISTORIES
 
@@ -218,8 +219,9 @@ def test_runs_are_listed_by_number_and_unfinished_ones_are_not(tmp_path: Path) -
 
 def test_every_column_and_kind_is_in_the_reference() -> None:
     text = (Path(__file__).parents[3] / "docs/reference/trace-records.md").read_text()
-    lists = {"processes": "list of int64", "names": "list of string"}
-    for name, column in (*COLUMNS.items(), *CLIENTS.columns.items(), *REPLICAS.columns.items()):
+    lists = {"processes": "list of int64", "names": "list of string", "numbers": "list of uint32"}
+    tables = (COLUMNS, RUN_COLUMNS, CLIENTS.columns, REPLICAS.columns)
+    for name, column in (named for table in tables for named in table.items()):
         shown = lists.get(column.type, column.type)
         assert f"| `{name}` | {shown} | {column.meaning} |" in text
     for kind in RowKind:

@@ -89,9 +89,10 @@ class Rows:
     def where(self, chosen: Flags | Ints | slice) -> Rows:
         """Return these rows; where flags choose all, or all in one stretch, without a copy."""
         if isinstance(chosen, np.ndarray) and chosen.dtype == np.bool_:
-            if np.count_nonzero(chosen[1:] != chosen[:-1]) <= _STRETCHES_MAX:
-                return self._stretches(chosen)
-            chosen = np.flatnonzero(chosen)  # once, and not for each column
+            flags = chosen.astype(np.bool_, copy=False)
+            if np.count_nonzero(flags[1:] != flags[:-1]) <= _STRETCHES_MAX:
+                return self._stretches(flags)
+            chosen = np.flatnonzero(flags)  # once, and not for each column
         return Rows({name: column[chosen] for name, column in self.columns.items()}, self.goals)
 
     def _stretches(self, chosen: Flags) -> Rows:
