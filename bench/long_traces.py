@@ -41,7 +41,7 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.trace.arrow import table_of
 from ordercast.trace.cluster import append_cluster_event
-from ordercast.trace.live_file import FULL, LiveInfo
+from ordercast.trace.live_file import FULL, MULTILINEAR, LiveInfo
 from ordercast.trace.parquet import (
     ROW_GROUP_SIZE,
     RunInfo,
@@ -158,7 +158,7 @@ def live_run(folder: Path, shape: Shape) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     last = BEGIN + 1_000 * (2 * shape.members + shape.rings * shape.ring_events)
     for member in range(shape.members):
-        info = LiveInfo(f"n{member}", _process(member), FULL, 1, BEGIN)
+        info = LiveInfo(f"n{member}", _process(member), FULL, 1, BEGIN, digest=MULTILINEAR)
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         with pa.ipc.new_stream(str(folder / f"live-n{member}-1-1.arrows"), info.schema(), options=options) as stream:
             events = 0
@@ -167,12 +167,42 @@ def live_run(folder: Path, shape: Shape) -> int:
                 numbers = pa.array(events + np.cumsum(begins) - 1)
                 events += int(begins.sum())
                 table = table.set_column(table.schema.get_field_index("n"), "n", numbers)
-                stream.write_table(table, max_chunksize=LIVE_ROUNDS * shape.round_rows)
+                for first in range(0, len(table), LIVE_ROUNDS * shape.round_rows):
+                    stream.write_table(_in_runs(table.slice(first, LIVE_ROUNDS * shape.round_rows)))
             end = rows_from((Ended(Instant(last + 3_000 - BEGIN)),), events).control
             stream.write_table(table_of({}, 0, end, info.schema(), 0))
     append_cluster_event(folder, "healed", at=last + 1_000)
     append_cluster_event(folder, "ended", at=last + 2_000)
     return shape.rows
+
+
+def _in_runs(table: pa.Table) -> pa.Table:
+    """Return the same with its messages in runs, as live nodes write them. Every fourth message has another service, so
+    that they are short."""
+    if table["counter"].null_count:  # views, which come by themselves
+        return table
+    is_first = np.ones(len(table), np.bool_)
+    is_first[1:] = np.diff(table["counter"].to_numpy()) != 1
+    for name in ("n", "sender_process", "service"):
+        is_first[1:] |= np.diff(table[name].to_numpy()) != 0
+    firsts = np.flatnonzero(is_first)
+    counts = np.diff(np.append(firsts, len(table)))
+    offsets = pa.array(np.append(firsts, len(table)).astype(np.int32))
+    digests = pa.array((table["digest"].to_numpy() & 0xFFFF_FFFF).astype(np.uint32))
+    runs = table.take(pa.array(firsts))
+    is_sent = runs["number"].is_null().to_numpy()
+    columns = {
+        "digest": pa.nulls(len(runs), pa.int64()),
+        "messages": pa.array(counts.astype(np.int32)),
+        "each": pa.array(np.ones(len(runs), np.int32), mask=is_sent),
+        "base": pa.array(np.zeros(len(runs), np.int32), mask=is_sent),
+        "digests": pa.ListArray.from_arrays(offsets, digests),
+        "sizes": pa.ListArray.from_arrays(offsets, table["size"].combine_chunks().cast(pa.uint32())),
+    }
+    for name, column in columns.items():
+        index = runs.schema.get_field_index(name)
+        runs = runs.set_column(index, runs.schema.field(index), column)
+    return runs
 
 
 def _process(member: int) -> ProcessId:

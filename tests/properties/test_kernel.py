@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.kernel import COMPILED, INTERFACE
 from ordercast.model.service import SERVICE_MAX
+from ordercast.trace import digests
+from ordercast.trace import kernel as trace_kernel
 from ordercast.wire import head, header, kernel, pure
 from ordercast.wire.header import EXTENDED, FLAGS_AT, HEADER_SIZE, PART_SHIFT, RECOVERED, SAFE, Part
 from ordercast.wire.packet_run import PacketRun
-from tests.kernels import FAST, compiled_kernel, running
+from tests.kernels import FAST, KERNELS, compiled_kernel, running
 
 from .strategies import MEMBERS, heading_of, u32, u64
 
@@ -273,3 +275,50 @@ def test_originators_are_those_of_the_ring() -> None:
     for read in _both("read_run"):
         run = read(bytes(data), 0, len(data) // 3, HEADING, Seq(5))
         assert run.originator == ProcessId(MEMBERS[2]) and run.count == 3
+
+
+# Messages that are recorded
+
+MESSAGES = st.lists(st.one_of(st.binary(max_size=60), st.binary(min_size=1390, max_size=1400)), max_size=12)
+
+
+@settings(deadline=None)
+@given(owner=st.binary(max_size=12), first=st.integers(-1, 1 << 64), payloads=MESSAGES, begin=st.integers(0, 70))
+def test_both_stamp_and_cut_alike(owner: bytes, first: int, payloads: list[bytes], begin: int) -> None:
+    def stamped() -> list[bytes]:
+        return trace_kernel.stamp(owner, first, payloads)
+
+    def cut() -> list[bytes]:
+        return trace_kernel.cut(payloads, begin)
+
+    for call in (stamped, cut):
+        told = []
+        for name in KERNELS:
+            with running(name):
+                try:
+                    told.append(repr(call()))
+                except OverflowError:
+                    told.append("a counter that has no room")
+        if payloads:  # without any, nobody looks at the counter
+            assert told[0] == told[1]
+
+
+@settings(deadline=None)
+@given(payloads=MESSAGES, head=st.integers(0, 20))
+def test_both_see_the_same_in_messages(payloads: list[bytes], head: int) -> None:
+    told = []
+    for name in KERNELS:
+        with running(name):
+            sizes, found, heads = digests.looked_at(payloads, head)
+            seen = [row.tobytes() for row, data in zip(heads, payloads, strict=True) if len(data) >= head]
+            told.append((sizes.tolist(), found.tolist(), seen, [digests.digest(data) for data in payloads]))
+    assert told[0] == told[1]
+
+
+def test_a_message_with_more_words_than_weights_is_refused() -> None:
+    look = trace_kernel.functions(compiled_kernel())["look"]
+    for payload, weights in ((bytes(8), bytes(15)), (bytes(5), bytes(8)), (bytes(1), b"")):
+        with pytest.raises(ValueError, match="more words than there are weights"):
+            look([payload], 4, weights)
+    with pytest.raises(TypeError, match="a payload is not bytes"):
+        look([3], 4, bytes(8))

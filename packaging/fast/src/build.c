@@ -26,8 +26,7 @@ static int numbers_from(PyObject *tuple, Py_ssize_t packets, Numbers *numbers) {
     return 1;
 }
 
-/* The payloads as bytes, in a list or tuple. */
-static PyObject *all_bytes(PyObject *given) {
+PyObject *all_bytes(PyObject *given) {
     PyObject *payloads = PySequence_Fast(given, "payloads are a sequence"), *copied;
     Py_ssize_t number = payloads ? PySequence_Size(payloads) : 0;
     for (Py_ssize_t index = 0; index < number; index++) {

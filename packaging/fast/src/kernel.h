@@ -60,6 +60,9 @@ static inline PyObject *item_of(PyObject *sequence, Py_ssize_t index) {
     return PyList_Check(sequence) ? PyList_GetItem(sequence, index) : PyTuple_GetItem(sequence, index);
 }
 
+/* The payloads as bytes, in a list or tuple. */
+PyObject *all_bytes(PyObject *given);
+
 int has_arguments(const char *name, Py_ssize_t given, Py_ssize_t wanted);
 
 PyObject *read_run(PyObject *module, PyObject *const *arguments, Py_ssize_t count);

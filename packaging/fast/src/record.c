@@ -4,20 +4,6 @@
 
 enum { COUNTER_SIZE = 6, WORD_SIZE = 4 };
 
-/* The payloads as a list or tuple of bytes. */
-static PyObject *messages_from(PyObject *given) {
-    PyObject *payloads = PySequence_Fast(given, "payloads are a sequence");
-    Py_ssize_t number = payloads ? PySequence_Size(payloads) : 0;
-    for (Py_ssize_t index = 0; index < number; index++) {
-        if (PyBytes_Check(item_of(payloads, index)))
-            continue;
-        PyErr_SetString(PyExc_TypeError, "a payload is not bytes");
-        Py_DECREF(payloads);
-        return NULL;
-    }
-    return payloads;
-}
-
 static char *bytes_of(PyObject *payloads, Py_ssize_t index, Py_ssize_t *size) {
     PyObject *item = item_of(payloads, index);
     *size = PyBytes_Size(item);
@@ -34,7 +20,7 @@ PyObject *stamp(PyObject *module, PyObject *const *arguments, Py_ssize_t count) 
     unsigned long long counter = PyLong_AsUnsignedLongLong(arguments[1]);
     if (PyErr_Occurred() || PyBytes_AsStringAndSize(arguments[0], &owner, &width) < 0)
         return NULL;
-    PyObject *payloads = messages_from(arguments[2]);
+    PyObject *payloads = all_bytes(arguments[2]);
     Py_ssize_t number = payloads ? PySequence_Size(payloads) : 0;
     if (number && counter > (1ULL << 8 * COUNTER_SIZE) - (unsigned long long)number) {
         PyErr_SetString(PyExc_OverflowError, "a counter is too large for a stamp");
@@ -68,7 +54,7 @@ PyObject *cut(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
     Py_ssize_t begin = PyLong_AsSsize_t(arguments[1]), size;
     if (PyErr_Occurred())
         return NULL;
-    PyObject *payloads = messages_from(arguments[0]);
+    PyObject *payloads = all_bytes(arguments[0]);
     Py_ssize_t number = payloads ? PySequence_Size(payloads) : 0;
     PyObject *left = payloads ? PyList_New(number) : NULL;
     for (Py_ssize_t index = 0; left && index < number; index++) {
@@ -122,7 +108,7 @@ PyObject *look(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
     char *given;
     if (PyErr_Occurred() || PyBytes_AsStringAndSize(arguments[2], &given, &known) < 0)
         return NULL;
-    PyObject *payloads = messages_from(arguments[0]);
+    PyObject *payloads = all_bytes(arguments[0]);
     if (payloads == NULL)
         return NULL;
     Py_ssize_t number = PySequence_Size(payloads);

@@ -99,7 +99,9 @@ COLUMNS: Mapping[str, Column] = {
     "sender_process": Column("int64", "process that stamped the message; null: the bytes carry no stamp", repeats=True),
     "sender": Column("int64", "client within that process"),
     "counter": Column("int64", "the how-many-eth message of that client, from 1; 0: sent without a stamp"),
-    "digest": Column("int64", "hash of the payload, 63 bits, of live messages 32; null in a batch without messages", repeats=True),
+    "digest": Column(
+        "int64", "hash of the payload, 63 bits or, live, 32; null in a batch without messages", repeats=True
+    ),
     "service": Column("int16", "service asked for: 0 unreliable to 5 safe", repeats=True),
     "size": Column("int32", "bytes of the payload"),
     "destinations": Column("names", "groups and daemons that it is for, or that are wanted; null: all", repeats=True),

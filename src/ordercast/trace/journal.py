@@ -64,7 +64,7 @@ class Journal:
         self._count += number
         steps = np.arange(number - len(sizes), number)
         numbers = self._count - number + 1 + steps
-        slots = numbers % _SLOTS
+        slots = _slots_of(numbers)
         for name, column in zip(_NAMES, (at, sender, first + steps, service, sizes, digests, numbers), strict=True):
             self._records[name][slots] = column
 
@@ -72,6 +72,12 @@ class Journal:
         del self._records
         self._memory.close()
         self._path.unlink(missing_ok=True)
+
+
+def _slots_of(numbers: Ints) -> slice | Ints:
+    """Where records of these numbers, which follow each other, are: in one piece unless they go on at the beginning."""
+    begin = int(numbers[0]) % _SLOTS
+    return slice(begin, begin + len(numbers)) if begin + len(numbers) <= _SLOTS else numbers % _SLOTS
 
 
 def submissions_after(path: Path, process: ProcessId, recorded: int) -> list[Submitted]:

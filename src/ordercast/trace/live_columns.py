@@ -75,11 +75,11 @@ class Gathered:
         self._rows = Rows()  # of events that are no runs
         self._submitted: list[tuple[int, int, SubmittedRun]] = []  # idx and n
         self._delivered: list[_Runs] = []
+        self._places: list[_Place] = []  # of parcels that are to be looked at
+        self._parcels: list[Parcel] = []
 
     def add(self, items: Sequence[Item]) -> None:
         """Take these; the messages are looked at now, and not kept."""
-        self._places: list[_Place] = []
-        self._parcels: list[Parcel] = []
         for item in items:
             if isinstance(item, SubmittedRun):
                 self._add_submitted(item)
@@ -88,9 +88,8 @@ class Gathered:
             else:
                 self._add_event(item)
             self._n += 1
-        if self._parcels:
-            self._delivered += _runs_in(self._places, self._parcels)
-        del self._places, self._parcels
+        self._delivered += _runs_in(self._places, self._parcels)
+        self._places, self._parcels = [], []
 
     def table(self, schema: pa.Schema) -> pa.Table:
         """Return the rows of all that was added since the last table."""
@@ -241,7 +240,7 @@ def _stamps_in(heads: NDArray[np.uint8]) -> list[Ints]:
 
 
 def _column(values: Sequence[Sequence[int]], counts: Ints) -> Ints:
-    """The values of all messages. Those of a parcel are mostly the same."""
+    """Return the values of all messages, which are mostly the same within a parcel."""
     firsts = np.array([of_parcel[0] for of_parcel in values], np.int64)
     column: Ints = np.repeat(firsts, counts)
     begin = 0
