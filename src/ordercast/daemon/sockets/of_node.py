@@ -68,7 +68,7 @@ class NodeSockets:
         ring = config.ring
         held = max(WINDOW_MIN, min(sockets.packets_held(ring.packet_size_max) for sockets in self.networks))
         if ring.window + ring.visit_max <= held:
-            return config, None
+            return replace(config, ring=replace(ring, window_max=min(ring.window_max, held - ring.visit_max))), None
         visit_max = min(ring.visit_max, held // 3)
         window = min(ring.window, held - visit_max)
         asked = config.attachments[0].network.buffer_size
@@ -76,5 +76,5 @@ class NodeSockets:
             f"the kernel grants a receive buffer of {self.networks[0].data.receive_buffer_size:,} bytes, so the window "
             f"is {window} packets instead of {ring.window}: raise net.core.rmem_max to {asked}"
         )
-        fitting = replace(config, ring=replace(ring, window=window, visit_max=visit_max))
+        fitting = replace(config, ring=replace(ring, window=window, window_max=window, visit_max=visit_max))
         return fitting, Alarm(AlarmKind.SMALL_BUFFER, text)

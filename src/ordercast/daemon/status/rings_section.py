@@ -50,9 +50,10 @@ class TokenStatus:
     limited_visits: int  # on which flow control let this process send less than it had
 
     @classmethod
-    def of(cls, stats: RingStats, config: RingConfig, now: Instant) -> Self:
+    def of(cls, stats: RingStats, config: RingConfig, now: Instant, members: int) -> Self:
         last = now - stats.last_visit_at if stats.visits else None
-        return cls(stats.visits, stats.rotation_ns, last, config.window, config.visit_max, stats.limited_visits)
+        window = config.window_of(members)
+        return cls(stats.visits, stats.rotation_ns, last, window, config.visit_max, stats.limited_visits)
 
     def silence(self, members: int) -> str:
         """Return for how long no token came, where one should; otherwise nothing."""
@@ -178,8 +179,8 @@ def rings_section(node: SectionSource) -> RingsSection:
 
 def _attachments(node: SectionSource, engine: GatewayNode) -> Iterator[AttachmentStatus]:
     for domain, ring in engine.rings.items():
-        token = TokenStatus.of(ring.stats, node.config.ring, node.now())
         members = len(ring.configuration.members)
+        token = TokenStatus.of(ring.stats, node.config.ring, node.now(), members)
         name = engine.watch.name(domain)
         yield AttachmentStatus(name, ring.state_name, ring.is_ready, members, ring.freight_size, token)
 

@@ -37,7 +37,7 @@ class RingSection(TokenStatus):
 def _ring(node: SectionSource) -> RingSection:
     stats = node.engine.stats
     assert isinstance(stats, RingStats)
-    return RingSection.of(stats, node.config.ring, node.now())
+    return RingSection.of(stats, node.config.ring, node.now(), len(node.engine.configuration.members))
 
 
 Section = RingSection | RingsSection | SlotsSection | SitesSection | TreeSection

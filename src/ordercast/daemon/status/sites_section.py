@@ -126,7 +126,7 @@ class _Told:
             unstable_size=0 if seen is None else seen.own_size,
             window=node.config.sites.window,
             updates=node.counters.occurred[Occurrence.SITES_UPDATE.value],
-            token=TokenStatus.of(self._engine.ring_stats, node.config.ring, now),
+            token=TokenStatus.of(self._engine.ring_stats, node.config.ring, now, len(ring.members)),
             members=len(ring.members),
         )
 

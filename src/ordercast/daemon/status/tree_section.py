@@ -140,7 +140,7 @@ def tree_section(node: SectionSource) -> TreeSection:
         paused_for_ns=seen.paused_for_ns,
         reconciled=occurred[Occurrence.TREE_RECONCILED.value],
         refused=occurred[Occurrence.TREE_REFUSED.value],
-        token=TokenStatus.of(engine.stats, node.config.ring, now),
+        token=TokenStatus.of(engine.stats, node.config.ring, now, len(engine.configuration.members)),
     )
 
 

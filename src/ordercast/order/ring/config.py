@@ -19,6 +19,8 @@ from ordercast.wire.messages import MEMBERS_MAX
 # Bytes of a packet beside its descriptors and payloads: it may have to travel again, wrapped, on another ring, sealed.
 BESIDE_BODY = HEADER_SIZE + ORIGIN_SIZE + SEAL_ROOM
 
+WINDOW_MEMBERS = 8  # so many share `window`
+
 # Keys on which all members should agree.
 RING_RELEVANT = (
     "packet_size_max",
@@ -48,7 +50,8 @@ class RingConfig:
     message_size_max: int = 16 << 20
     queue_size_max: int = 64 << 20  # bytes accepted by submit and not yet numbered
 
-    window: int = 720  # packets that all members together may send in a rotation (`window_size`)
+    window: int = 720  # packets that up to eight members together may send in a rotation (`window_size`)
+    window_max: int = 2880  # so many at most where there are more members: `window` grows with them
     visit_max: int = 180  # packets that one member may send in a visit (`each_time`)
     backlog_max: int = 4096  # packets sent and not yet known to be received by all: bounds everybody's store
     requests_max: int = 512  # retransmission requests on a token
@@ -84,6 +87,12 @@ class RingConfig:
     def whole_size_max(self) -> int:
         """The largest message that is not cut into parts."""
         return self.body_size_max - DESCRIPTOR_SIZE
+
+    def window_of(self, members: int) -> int:
+        """Return how many packets a ring of so many members may send in a rotation. Up to `WINDOW_MEMBERS` share one
+        `window`; where they are more it grows with them, or each visit would be for a few packets only."""
+        grown = self.window * members // WINDOW_MEMBERS
+        return max(self.window, min(grown, self.window_max, self.backlog_max - self.visit_max))
 
     @property
     def turn_size_max(self) -> int:

@@ -54,11 +54,12 @@ def visit(
     mine: Counts = (answered, wanted, is_behind)
     told = (memory.retransmitted, memory.wanted, memory.was_behind)
     token_round, budget = token.round, token.budget
+    window = config.window_of(len(ring.members))
     retransmitted, waiting, behind = renewed(sums_of(ring, token), told, mine)
     if ring.me == ring.representative:
         counted = mine
         token_round += 1
-        budget = rotation_budget(config.window, config.backlog_max, token.seq, token.aru, retransmitted)
+        budget = rotation_budget(window, config.backlog_max, token.seq, token.aru, retransmitted)
     else:
         counted = renewed(token.counted, NOTHING, mine)
     if behind and not is_attached:
@@ -67,7 +68,7 @@ def visit(
     fresh: list[PacketRun] = []
     if wanted:
         share = fair_share(budget, wanted, waiting)
-        allowed = allowance(config.window, config.visit_max, share, seq, memory.received_seq, retransmitted)
+        allowed = allowance(window, config.visit_max, share, seq, memory.received_seq, retransmitted)
         fresh = source(Seq(seq + 1), token_round, token.timestamp, allowed)
         for run in fresh:
             _keep(ring, run)

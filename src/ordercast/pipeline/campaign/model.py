@@ -123,7 +123,7 @@ def network_us(options: SimOptions, model: Model) -> float | None:
 def messages_per_s(options: SimOptions, model: Model) -> float:
     """At saturation."""
     messages, size = filling(options)
-    packets = min(options.ring.window, options.nodes * options.ring.visit_max)
+    packets = min(options.ring.window_of(options.nodes), options.nodes * options.ring.visit_max)
     return messages * packets * SECOND / (options.nodes * model.member_ns + packets * model.packet_ns(size))
 
 

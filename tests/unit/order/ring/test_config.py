@@ -118,3 +118,24 @@ def test_what_is_beneath_has_a_digest_of_its_own() -> None:
 
 def test_local_keys_have_no_digest() -> None:
     assert RingConfig(queue_size_max=17 << 20, pause_ns=1, visit_max=1).digests() == RingConfig().digests()
+
+
+@pytest.mark.parametrize(
+    ("config", "members", "window"),
+    [
+        (RingConfig(), 1, 720),
+        (RingConfig(), 8, 720),
+        (RingConfig(), 9, 810),
+        (RingConfig(), 16, 1440),
+        (RingConfig(), 32, 2880),
+        (RingConfig(), 128, 2880),
+        (RingConfig(window_max=1000), 16, 1000),
+        (RingConfig(window_max=100), 16, 720),
+        (RingConfig(backlog_max=1000), 16, 820),
+        (RingConfig(window=4, visit_max=2), 9, 4),
+    ],
+)
+def test_the_window_grows_with_members_beyond_eight(config: RingConfig, members: int, window: int) -> None:
+    config.validate()
+    assert config.window_of(members) == window
+    assert config.window_of(members) + config.visit_max <= config.backlog_max
