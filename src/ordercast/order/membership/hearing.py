@@ -44,6 +44,12 @@ class _HoldDown:
     is_blamed: bool  # for failing to receive: not even its own proposals are accepted
 
 
+class _Report(NamedTuple):
+    announcement: Announcement
+    at: Instant
+    heard: frozenset[ProcessId]  # by the announcer
+
+
 class Mergeable(NamedTuple):
     """Members of other rings that may join us, and why some were passed over."""
 
@@ -61,7 +67,7 @@ class Hearing:
         self._config = config
         self._lifetime = lifetime_of(config)
         self._heard: dict[ProcessId, Instant] = {}  # when each process was last heard
-        self._reports: dict[ProcessId, tuple[Announcement, Instant]] = {}  # the last announcement of each
+        self._reports: dict[ProcessId, _Report] = {}  # the last announcement of each
         self._joins: dict[ProcessId, Numbering] = {}  # the Join numbers of each
         self._held: dict[ProcessId, _HoldDown] = {}
 
@@ -78,7 +84,7 @@ class Hearing:
     def report(self, announcement: Announcement, now: Instant) -> None:
         """Remember whom the announcer hears."""
         self.hear(announcement.sender, now)
-        self._reports[announcement.sender] = announcement, now
+        self._reports[announcement.sender] = _Report(announcement, now, frozenset(announcement.heard))
 
     def is_stale(self, join: Join, now: Instant) -> bool:
         """An older opinion of its sender that arrives late, or a number that cannot be true. Remembers the newest."""
@@ -122,11 +128,12 @@ class Hearing:
             return False
         if any(self.is_held_down(newcomer, now) and self._held[newcomer].is_blamed for newcomer in newcomers):
             return False
-        return all(self._connected(newcomer, member, now) for newcomer in newcomers for member in ring)
+        there, here = frozenset(newcomers), frozenset(ring)
+        return all(self._hears(one, here, now) for one in there) and all(self._hears(one, there, now) for one in here)
 
     def _are_listed(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], now: Instant) -> bool:
         heard = self.heard(now)
-        reports = [self._reports[one][0] for one in newcomers if one in self._reports]
+        reports = [self._reports[one].announcement for one in newcomers if one in self._reports]
         incumbents = [report.sender for report in reports if len(report.members) > 1]
         return self._admission.admits(newcomers, ring, Around(heard, incumbents))
 
@@ -146,7 +153,7 @@ class Hearing:
     def _other_rings(self, ring: tuple[ProcessId, ...], now: Instant) -> list[tuple[ProcessId, ...]]:
         """Memberships of the rings that announced themselves, as all their members see them, in ring order."""
         rings: dict[ConfigurationId, tuple[ProcessId, ...]] = {}
-        for announcement, at in self._reports.values():
+        for announcement, at, _ in self._reports.values():
             if now - at < self._lifetime and not set(announcement.members) & set(ring):
                 rings[announcement.ring] = announcement.members
         return [rings[ring_id] for ring_id in sorted(rings) if self._all_report(ring_id, rings[ring_id], now)]
@@ -154,19 +161,18 @@ class Hearing:
     def _all_report(self, ring_id: ConfigurationId, members: tuple[ProcessId, ...], now: Instant) -> bool:
         return all(
             (report := self._reports.get(process)) is not None
-            and now - report[1] < self._lifetime
-            and report[0].ring == ring_id
+            and now - report.at < self._lifetime
+            and report.announcement.ring == ring_id
             for process in members
         )
 
-    def _connected(self, one: ProcessId, other: ProcessId, now: Instant) -> bool:
-        return one == other or (self._hears(one, other, now) and self._hears(other, one, now))
-
-    def _hears(self, listener: ProcessId, speaker: ProcessId, now: Instant) -> bool:
-        if listener == self._me:
-            return self.is_heard(speaker, now)
+    def _hears(self, listener: ProcessId, speakers: frozenset[ProcessId], now: Instant) -> bool:
+        """Tell whether it hears all of these, itself left out. With sets: many members ask this at every Join."""
+        others = speakers - {listener}
+        if listener == self._me or not others:
+            return all(self.is_heard(speaker, now) for speaker in others)
         report = self._reports.get(listener)
-        return report is not None and now - report[1] < self._lifetime and speaker in report[0].heard
+        return report is not None and now - report.at < self._lifetime and others <= report.heard
 
     def _hold_ns(self, level: int) -> int:
         return self._config.hold_down_ns << (level - 1)
