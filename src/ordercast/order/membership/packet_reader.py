@@ -32,7 +32,6 @@ from ordercast.wire.run import PacketRun, parse_data, parse_run
 
 DATA_KIND = bytes((MessageKind.DATA,))
 ROSTER_KIND = bytes((MessageKind.ROSTER,))
-JOINS_KEPT = 256  # that need not be decoded again
 
 
 class PacketReader:
@@ -49,7 +48,6 @@ class PacketReader:
         self._suspicion = Suspicion(engines, domains)
         self._reach = config.ahead_max
         self._lane = Lane.DATA
-        self._joins: dict[bytes, Join] = {}  # the last ones, by their bytes
 
     def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return self._lane
@@ -154,20 +152,9 @@ class PacketReader:
             elif (token := plain_token(data, facts.cluster)) is not None:
                 self._on_token(token, step)
             else:
-                self._dispatch(self._decoded(data, facts.cluster), step)
+                self._dispatch(decode(data, facts.cluster), step)
         except WireError as error:
             self._refuse(data, error, step)
-
-    def _decoded(self, data: bytes, cluster: bytes) -> WireMessage:
-        """Return the message of a packet. Who gathers members repeats its Join, byte for byte, and so do all others."""
-        if (known := self._joins.get(data)) is not None:
-            return known
-        message = decode(data, cluster)
-        if isinstance(message, Join):
-            if len(self._joins) >= JOINS_KEPT:
-                self._joins.clear()
-            self._joins[data] = message
-        return message
 
     def _refuse(self, packet: bytes, error: WireError, step: Step) -> None:
         """Drop a packet; a person is told of a node that speaks another version, or runs another engine."""
