@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from operator import mul
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -34,30 +35,37 @@ _GENERATOR = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9, 0x94D0_49BB
 
 
 class _Weights:
-    """As many weights as the longest message so far had words."""
+    """As many weights as the longest message so far had words. The loop and the writer's thread ask for them."""
 
     def __init__(self) -> None:
-        self._draw(1024)
-        self.first: list[int] = self._all[:_FEW_WORDS].tolist()
+        self._lock = Lock()
+        self._drawn = self._draw(1024)
+        self.first: list[int] = self._drawn[0][:_FEW_WORDS].tolist()
+
+    def __call__(self, count: int) -> Words:
+        return self._at_least(count)[0][:count]
 
     def bytes_of(self, count: int) -> bytes:
         """Return at least so many, as this processor has them."""
-        self(count)
-        return self._bytes
+        return self._at_least(count)[1]
 
-    def __call__(self, count: int) -> Words:
-        if count > len(self._all):
-            self._draw(max(count, 2 * len(self._all)))
-        weights: Words = self._all[:count]
-        return weights
+    def _at_least(self, count: int) -> tuple[Words, bytes]:
+        drawn = self._drawn
+        if count > len(drawn[0]):
+            with self._lock:
+                drawn = self._drawn
+                if count > len(drawn[0]):
+                    drawn = self._drawn = self._draw(max(count, 2 * len(drawn[0])))
+        return drawn
 
-    def _draw(self, count: int) -> None:
+    @staticmethod
+    def _draw(count: int) -> tuple[Words, bytes]:
         step, *factors = _GENERATOR
         drawn = np.arange(1, count + 1, dtype=np.uint64) * step
         for shift, factor in zip((30, 27), factors, strict=True):
             drawn = (drawn ^ (drawn >> np.uint64(shift))) * factor
-        self._all: Words = drawn ^ (drawn >> np.uint64(31))
-        self._bytes: bytes = self._all.tobytes()
+        weights: Words = drawn ^ (drawn >> np.uint64(31))
+        return weights, weights.tobytes()
 
 
 _weights = _Weights()
