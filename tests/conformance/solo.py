@@ -32,9 +32,10 @@ from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.wire.codec import decode, encode
-from ordercast.wire.head import KIND_AT, cluster_id_from
+from ordercast.wire.head import KIND_AT, PACKET_SIZE_MAX, cluster_id_from
 from ordercast.wire.header import SAFE, Heading, MessageKind, recovered
 from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Token, WireMessage
+from ordercast.wire.pieces import Pieces
 from ordercast.wire.run import build_data
 from tests.packets import seq_of
 
@@ -319,8 +320,13 @@ def seqs(effects: Sequence[Effect]) -> list[int]:
 
 
 def controls_of(effects: Sequence[Effect]) -> list[WireMessage]:
-    packets = [packet for packet in packets_of(effects) if packet[KIND_AT] != MessageKind.DATA]
-    return [decode(packet, CLUSTER) for packet in packets]
+    """Everything but data, in order; what was sent in pieces is put together."""
+    pieces, found = Pieces(CLUSTER, PACKET_SIZE_MAX), []
+    for packet in packets_of(effects):
+        whole = pieces.add(packet) if packet[KIND_AT] == MessageKind.PIECE else packet
+        if whole is not None and whole[KIND_AT] != MessageKind.DATA:
+            found.append(decode(whole, CLUSTER))
+    return found
 
 
 def sent(effects: Sequence[Effect], kind: type[M]) -> list[M]:

@@ -35,6 +35,7 @@ from ordercast.order.ring.node import parts_of
 from ordercast.order.ring.states.operational import Operational
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake, WireMessage
+from ordercast.wire.pieces import Pieces
 
 from .solo import CLUSTER, FOUR, ONE, RING, SMALL, THREE, TRIO, TWO, Solo, moves, packet_of, wrapped
 
@@ -199,13 +200,13 @@ def made_state(name: str, me: ProcessId) -> tuple[State, Facts]:
         installed=ring,
         past=parts.past_of(ring, NO_SEQ),
         parts=parts,
+        pieces=Pieces(CLUSTER, SMALL.packet_size_max),
     )
     step = Step(Instant(0), facts)
-    ring.memory.copy = encode(
-        CLUSTER, Token(RING, me, TokenSeq(16), 1, NO_SEQ, NO_SEQ, NOBODY, (), 0, 8, 0, 0, False, 0)
-    )
+    token = Token(RING, me, TokenSeq(16), 1, NO_SEQ, NO_SEQ, NOBODY, (), 0, 8, 0, 0, False, 0)
+    ring.memory.copy = [encode(CLUSTER, token)]
     entries = tuple(CommitEntry(one, True, RING) for one in TRIO)
-    token = CommitToken(NEXT, ONE, TokenSeq(0), ChangeReason.MERGE, entries, 0)
+    commit_token = CommitToken(NEXT, ONE, TokenSeq(0), ChangeReason.MERGE, entries, 0)
     operational = Operational.enter(Starting(), step, "made")
     gather = (
         Gather.enter(operational, ChangeReason.TOKEN_LOST, step) if name not in ("Starting", "Operational") else None
@@ -216,11 +217,11 @@ def made_state(name: str, me: ProcessId) -> tuple[State, Facts]:
         return gather, facts
     if name == "Gone":
         return Gone.enter(operational, step), facts
-    commit = Commit.enter(gather, token, step)
+    commit = Commit.enter(gather, commit_token, step)
     assert isinstance(commit, Commit)
     if name == "Commit":
         return commit, facts
-    return Recovery.enter(commit, commit.ring, replace(token, token_seq=TokenSeq(3)), step), facts
+    return Recovery.enter(commit, commit.ring, replace(commit_token, token_seq=TokenSeq(3)), step), facts
 
 
 @pytest.mark.parametrize("me", TRIO, ids=["representative", "middle", "last"])

@@ -113,6 +113,8 @@ class Cluster:
 
 def _situation(node: RingNode, packet: bytes) -> str:
     kind = MessageKind(kind_of(packet, CLUSTER))
+    if kind is MessageKind.PIECE:
+        return f"{node.state_name}: {kind.name} of any ring"
     is_data = kind is MessageKind.DATA
     wrapped = "recovered " if is_data and header_of(packet).flags & RECOVERED else ""
     is_own = is_of_ring(packet, node.ring.id) if is_data else decode(packet, CLUSTER).ring == node.ring.id
@@ -122,7 +124,8 @@ def _situation(node: RingNode, packet: bytes) -> str:
 
 @cache
 def moments() -> tuple[Moment, ...]:
-    """From the life of three nodes: they meet, send, lose packets, one of them crashes meanwhile, another leaves."""
+    """From the life of three nodes: they meet, send, lose packets, one of them crashes meanwhile, another leaves. Then
+    three more meet, with packets so small that control messages travel in pieces."""
     found: dict[str, list[Moment]] = {}
 
     def watch(node: RingNode, packet: bytes, now: Instant) -> None:
@@ -157,4 +160,7 @@ def moments() -> tuple[Moment, ...]:
     cluster.carry_out(second, cluster.nodes[second].leave(cluster.now))
     for _ in range(50):
         cluster.step()
+    small = Cluster(3, RingConfig(packet_size_max=170))
+    small.watch = watch
+    small.run_until(small.is_one_ring)
     return tuple(moment for situation in sorted(found) for moment in found[situation])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NO_CONFIGURATION, NOBODY, ProcessId
-from ordercast.order.membership.consensus import Proposal, least_forwarder, new_ring_seq, silent
+from ordercast.order.membership.consensus import Proposal, agreeing, least_forwarder, new_ring_seq
 from ordercast.wire.messages import Join
 
 few = st.integers(1, 7).map(ProcessId)
@@ -73,14 +73,14 @@ def test_merging_the_same_join_twice_changes_nothing(ring: frozenset[ProcessId],
 
 
 @given(rings, st.lists(joins(), max_size=6))
-def test_the_silent_are_the_members_whose_join_is_not_equal_to_mine(
+def test_those_agree_whose_join_is_equal_to_mine_and_all_of_them_are_proposed(
     ring: frozenset[ProcessId], drawn: list[Join]
 ) -> None:
     proposal = Proposal(ME, set(ring))
     heard = {join.sender: join for join in drawn}
     mine = tuple(sorted(ring)), ()
     equal = {sender for sender, join in heard.items() if (join.candidates, join.failed) == mine}
-    assert silent(proposal, heard) == [member for member in proposal.members if member != ME and member not in equal]
+    assert agreeing(proposal, heard) == equal <= set(proposal.members) - {ME}
 
 
 @given(st.lists(few, min_size=1, unique=True), st.dictionaries(few, st.integers(0, 5)))

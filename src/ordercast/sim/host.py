@@ -418,8 +418,10 @@ class Host:
     def _witness(self, life: Life, effect: Effect) -> None:
         world = self.world
         if isinstance(effect, Broadcast | SendTo | Unicast):
-            packets = 1 if isinstance(effect, SendTo) else len(effect.packets)
-            world.packets += packets * len(effect.networks)
+            packets = [effect.packet] if isinstance(effect, SendTo) else effect.packets
+            size_max = world.options.packet_size_max(is_link=isinstance(effect, Unicast))
+            assert max(map(len, packets), default=0) <= size_max, "no network should have to cut a packet"
+            world.packets += len(packets) * len(effect.networks)
         if world.witness is not None:
             world.witness.effect(life.process, effect, world.now)
         if world.slot_witness is not None:

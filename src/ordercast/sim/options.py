@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -253,6 +254,13 @@ class SimOptions:
     def sizes(self) -> Sizes:
         """What every engine has in its configuration; for all of them it is in this table."""
         return self.ring
+
+    def packet_size_max(self, *, is_link: bool) -> int:
+        """Return how large a packet may be that a host sends to all, or to one other. Engines for comparison send
+        messages whole."""
+        if entry_of(self.engine).is_static:
+            return sys.maxsize
+        return max(self.sizes.packet_size_max, self.sites.links.packet_size if is_link else 0)
 
     @property
     def has_clients(self) -> bool:

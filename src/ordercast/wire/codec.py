@@ -316,7 +316,10 @@ def _decode_join(ring: ConfigurationId, sender: ProcessId, body: ByteReader) -> 
         Claim(*body.unpack(CLAIM)),
         _settings(body),
     )
-    if not set(join.failed) <= set(join.candidates) or sender not in join.candidates or sender in join.failed:
+    proposed, given_up = set(join.candidates), set(join.failed)
+    if len(proposed) < candidates or len(given_up) < failed:
+        raise WireError("a process twice in a Join's sets")
+    if not given_up <= proposed or sender not in proposed or sender in given_up:
         raise WireError("the Join's sets contradict each other")
     return join
 
@@ -365,6 +368,8 @@ def decode(data: bytes, cluster: bytes) -> WireMessage:
         raise WireError(_unknown(number))
     if kind is MessageKind.DATA:
         raise WireError("a data packet where a control message was expected")
+    if kind is MessageKind.PIECE:
+        raise WireError("a piece where a whole control message was expected")
     sender, body = transmitter_of(data), ByteReader(data, HEAD_SIZE)
     _, ring_seq, representative = body.unpack(CONTROL)
     _sane(ring_seq)

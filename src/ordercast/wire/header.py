@@ -36,6 +36,7 @@ class MessageKind(IntEnum):
     WAKE = 6
     LEAVE = 7
     ROSTER = 8
+    PIECE = 12  # 9 to 11 are of the adaptive engine
 
 
 SAFE = 1  # this packet's messages ask for safe delivery

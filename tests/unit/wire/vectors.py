@@ -28,7 +28,7 @@ from ordercast.model.roster import Entry as RosterEntry
 from ordercast.model.service import Service
 from ordercast.networks.probe import Probe, decode_probe, encode_probe
 from ordercast.wire.codec import decode, encode
-from ordercast.wire.head import cluster_id_from, kind_of
+from ordercast.wire.head import HEAD_SIZE, cluster_id_from, kind_of, transmitter_of
 from ordercast.wire.header import (
     ORIGIN_SIZE,
     PART_SHIFT,
@@ -55,6 +55,7 @@ from ordercast.wire.messages import (
     Wake,
     WireMessage,
 )
+from ordercast.wire.pieces import BODY_AT, PIECE, Pieces
 from ordercast.wire.run import build_data, parse_packet
 from tests.packets import header_of
 
@@ -89,13 +90,24 @@ class DataPacket:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """What a piece of a larger control message says, spelled out."""
+
+    sender: ProcessId
+    number: int
+    place: int
+    count: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Vector:
     name: str
     title: str
-    message: WireMessage | Probe | DataPacket
+    message: WireMessage | Probe | DataPacket | Piece
     groups: tuple[Group, ...]
     encode: Callable[[], bytes]
-    decode: Callable[[bytes], WireMessage | Probe | DataPacket]
+    decode: Callable[[bytes], WireMessage | Probe | DataPacket | Piece]
 
 
 def process(node: int, incarnation: int = 1) -> ProcessId:
@@ -128,7 +140,7 @@ def bytes_in(text: str) -> bytes:
     return bytes.fromhex("".join("".join(row) for row in rows))
 
 
-def _described(message: WireMessage | Probe | DataPacket) -> list[str]:
+def _described(message: WireMessage | Probe | DataPacket | Piece) -> list[str]:
     lines = [f"message = {type(message).__name__}", "cluster = vectors"]
     for field in fields(message):
         value = getattr(message, field.name)
@@ -233,6 +245,12 @@ def read_data(packet: bytes) -> DataPacket:
     entries = tuple(Entry(sender, Service(service), data) for sender, service, data in zip(*parcel[2:5], strict=True))
     stamps = seq, header.round, header.timestamp
     return DataPacket(ring, flags, header.transmitter, originator, *stamps, entries, old_ring, old_seq)
+
+
+def read_piece(packet: bytes) -> Piece:
+    assert kind_of(packet, CLUSTER) == MessageKind.PIECE
+    _, number, place, count = PIECE.unpack_from(packet, HEAD_SIZE)
+    return Piece(transmitter_of(packet), number, place, count, packet[BODY_AT:])
 
 
 def _ring_of(digest: bytes) -> ConfigurationId:
@@ -365,6 +383,8 @@ ROSTER = Roster(
     is_ordered=True,
 )
 
+CUT = Pieces(CLUSTER, 120).cut(encode(CLUSTER, COMMIT))
+
 VECTORS = (
     _data("data", "A data packet with several whole messages", SEVERAL),
     _data("data-parts", "A data packet with the first part of a larger message, to be delivered safely", IN_PARTS),
@@ -484,5 +504,13 @@ VECTORS = (
         (*CONTROL_GROUPS, (8, "number"), (1, "network"), (1, "state"), (1, "flags")),
         lambda: encode_probe(CLUSTER, PROBE),
         lambda packet: decode_probe(packet, CLUSTER),
+    ),
+    Vector(
+        "piece",
+        "The second of the two pieces in which the Commit token of commit.txt travels where packets have 120 bytes",
+        Piece(COMMIT.sender, 1, 1, 2, encode(CLUSTER, COMMIT)[22 + 91 :]),
+        (*HEAD_GROUPS, (1, "kind"), (4, "number"), (1, "place"), (1, "count"), (70, "bytes of the message")),
+        lambda: CUT[1],
+        read_piece,
     ),
 )

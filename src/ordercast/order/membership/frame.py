@@ -50,6 +50,7 @@ from ordercast.order.membership.timers import BLAMING, Timer, Timers
 from ordercast.order.outbox import Lot, cost, lots_from
 from ordercast.order.ring.config import RingConfig
 from ordercast.wire.head import cluster_id_from
+from ordercast.wire.pieces import Pieces, size_of_pieces
 
 TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is done in the next wake
 SENDER_MAX = 0xFFFFFFFF
@@ -188,6 +189,7 @@ class Frame(PacketReader):
             installed=ring,
             past=self._parts.past_of(ring, NO_SEQ),
             parts=self._parts,
+            pieces=Pieces(cluster, size_of_pieces(self._config.packet_size_max)),
             timers=Timers(),
             clock=attached.clock if attached else Clock(),
             verbose=self._verbose,

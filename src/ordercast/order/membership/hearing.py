@@ -17,11 +17,10 @@ from typing import NamedTuple
 from ordercast.model.ids import ConfigurationId, Duration, Instant, ProcessId
 from ordercast.order.membership.admission import Admission, Around
 from ordercast.order.membership.bounds import Numbering
-from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.config import FEW, RingConfig
 from ordercast.wire.messages import Announcement, Join
 
 LIFETIME_ANNOUNCEMENTS = 5  # evidence is forgotten when this many announcements in a row were missed
-MANY, THINNED = 32, 2  # so many members announce themselves half as often; evidence still outlives one that is lost
 HOLD_DOWN_LEVEL_MAX = 4  # each level above the first doubles: eight times at most
 BLAMED_LEVELS = 3  # who fails to receive waits longer from the start
 KNOWN_FACTOR = 4  # how many processes are remembered, as a multiple of members_max
@@ -30,11 +29,6 @@ KNOWN_FACTOR = 4  # how many processes are remembered, as a multiple of members_
 def lifetime_of(config: RingConfig) -> Duration:
     """How long evidence is good for without being renewed."""
     return Duration(LIFETIME_ANNOUNCEMENTS * config.announce_ns)
-
-
-def announce_gap_of(config: RingConfig, members: int) -> Duration:
-    """How long a member of so many waits between two announcements: the more they are, the more each of them hears."""
-    return Duration(config.announce_ns * (1 if members < MANY else THINNED))
 
 
 @dataclass(slots=True)
@@ -101,6 +95,10 @@ class Hearing:
     def heard(self, now: Instant) -> tuple[ProcessId, ...]:
         return tuple(sorted(process for process in self._heard if self.is_heard(process, now)))
 
+    def count(self, now: Instant) -> int:
+        """Return how many hear each other here, as far as I can tell: those that I hear, and me."""
+        return 1 + sum(now - last < self._lifetime for last in self._heard.values())
+
     def hold_down(self, processes: Iterable[ProcessId], now: Instant, *, is_blamed: bool = False) -> None:
         """These were given up; those among them that we hear shall not be considered for a while."""
         for process in processes:
@@ -137,6 +135,11 @@ class Hearing:
         incumbents = [report.sender for report in reports if len(report.members) > 1]
         return self._admission.admits(newcomers, ring, Around(heard, incumbents))
 
+    def is_quarrel(self, join: Join, now: Instant) -> bool:
+        """Whether many are about to fall apart: an outsider gives up processes that I hear. Whoever goes along takes
+        over what others failed to agree on, and passes it to the next; so nobody would come to rest."""
+        return len(join.candidates) > FEW and any(self.is_heard(process, now) for process in join.failed)
+
     def mergeable(self, ring: tuple[ProcessId, ...], now: Instant) -> Mergeable:
         chosen: list[ProcessId] = []
         held = unlisted = False
@@ -168,7 +171,7 @@ class Hearing:
 
     def _hears(self, listener: ProcessId, speakers: frozenset[ProcessId], now: Instant) -> bool:
         """Tell whether it hears all of these, itself left out. With sets: many members ask this at every Join."""
-        others = speakers - {listener}
+        others = speakers - {listener} if listener in speakers else speakers
         if listener == self._me or not others:
             return all(self.is_heard(speaker, now) for speaker in others)
         report = self._reports.get(listener)

@@ -32,6 +32,7 @@ from ordercast.wire.run import PacketRun, parse_data, parse_run
 
 DATA_KIND = bytes((MessageKind.DATA,))
 ROSTER_KIND = bytes((MessageKind.ROSTER,))
+PIECE_KIND = bytes((MessageKind.PIECE,))
 
 
 class PacketReader:
@@ -149,6 +150,10 @@ class PacketReader:
                 self._foreign(data, step)
             elif kind == ROSTER_KIND and not facts.rosters.may_read(len(data), step.now):
                 step.note(PacketDropped("node lists come faster than they are read"))
+            elif kind == PIECE_KIND:
+                whole = facts.pieces.add(data)
+                if whole is not None:
+                    self._control(whole, step)
             elif (token := plain_token(data, facts.cluster)) is not None:
                 self._on_token(token, step)
             else:
@@ -179,7 +184,7 @@ class PacketReader:
         """Whoever is heard for the first time is announced soon: others wait for that evidence."""
         facts = step.facts
         if facts.hearing.hear(process, step.now) and facts.timers.is_armed(Timer.ANNOUNCE):
-            soon = step.now + self._config.announce_ns // 8
+            soon = step.now + self._config.notice_gap_of(facts.hearing.count(step.now))
             facts.timers.arm(Timer.ANNOUNCE, min(soon, facts.timers.deadline(Timer.ANNOUNCE) or soon))
 
     def _is_ahead(self, token: Token | CommitToken, step: Step) -> bool:
@@ -224,7 +229,7 @@ class PacketReader:
                 self._heard(message.sender, step)
                 self._suspicion.compare_configuration(message, step)
                 facts.rosters.claimed(message.sender, message.claim, step)
-                if any(facts.rosters.is_stranger(one, step) for one in set(message.candidates) - set(message.failed)):
+                if facts.rosters.has_stranger(set(message.candidates) - set(message.failed), step):
                     step.ignored(message, "it proposes a node that is not on this node's list")
                 elif facts.hearing.is_stale(message, step.now):
                     step.ignored(message, "an older opinion of its sender")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ordercast.model.ids import NO_SEQ, NOBODY, ConfigurationId, ProcessId, Seq, TokenSeq
@@ -29,7 +30,7 @@ class TokenMemory:
     quiet: int = 0  # visits since anything happened on this ring
     may_rest: bool = False  # when the token went on from here there was nothing to do: it may rest
     foreign_seq: Seq = NO_SEQ  # the number of a packet of mine under which another came
-    copy: bytes = b""  # the token as last forwarded, to be sent again if it gets lost
+    copy: Sequence[bytes] = ()  # packets of the token as last forwarded, to be sent again if it gets lost
 
 
 @dataclass(slots=True)

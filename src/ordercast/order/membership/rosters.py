@@ -5,6 +5,7 @@ strangers and tells a person. Who may be on a ring is decided in `admission.py`.
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -132,6 +133,10 @@ class Rosters:
         if self._is_due(AlarmKind.UNLISTED_NODE, process, NO_CLAIM, step, is_clear=entry is not None):
             step.alarm(Alarm(AlarmKind.UNLISTED_NODE, _stranger_text(admission.mine, process, entry), process))
         return True
+
+    def has_stranger(self, processes: Collection[ProcessId], step: Step) -> bool:
+        """Whether one of these is a stranger."""
+        return self.admission.mine is not None and any(self.is_stranger(process, step) for process in processes)
 
     def claimed(self, process: ProcessId, claim: Claim, step: Step) -> None:
         admission = self.admission

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ordercast.model.configuration import ChangeReason
@@ -25,6 +26,7 @@ from ordercast.order.outbox import Outbox
 from ordercast.order.ring.config import RingConfig
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import CommitToken, Token, WireMessage
+from ordercast.wire.pieces import Pieces
 
 
 @dataclass(slots=True)
@@ -54,6 +56,7 @@ class Attempt:
     reason: ChangeReason = ChangeReason.STARTED  # why the ring was given up: goes into the views
     blamed: ProcessId = NOBODY  # who was expelled for failing to receive
     forwards: int = 0  # how often I forwarded the token since consensus (`my_rotation_count`)
+    told: int = -(1 << 62)  # when a Join was last sent
     promise: RecoveryPlan | None = None  # set: I hold and shall deliver all that was exchanged (`my_received_flg`)
 
 
@@ -76,6 +79,7 @@ class Facts:
     installed: Ring  # the ring I last installed: the old ring while a new one is being formed
     past: Past  # the messages of that ring
     parts: Parts  # what the engine adds
+    pieces: Pieces  # of control messages that are larger than a packet
     timers: Timers = field(default_factory=Timers)
     attempt: Attempt = field(default_factory=Attempt)
     clock: Clock = field(
@@ -127,11 +131,15 @@ class Step:
         self.facts.timers.arm(timer, self.now + delay)
 
     def broadcast(self, message: WireMessage) -> None:
-        packet = encode(self.facts.cluster, message)
-        self.effects.append(Broadcast([(packet, len(packet))]))
+        packets = self.facts.pieces.cut(encode(self.facts.cluster, message))
+        self.effects.append(Broadcast([(packet, len(packet)) for packet in packets]))
 
     def send(self, process: ProcessId, message: WireMessage) -> None:
-        self.effects.append(SendTo(process, encode(self.facts.cluster, message)))
+        self._send(process, self.facts.pieces.cut(encode(self.facts.cluster, message)))
+
+    def _send(self, process: ProcessId, packets: Sequence[bytes], *, is_vital: bool = False) -> None:
+        for packet in packets:
+            self.effects.append(SendTo(process, packet, is_vital=is_vital))
 
     def forward(self, ring: Ring, token: Token | CommitToken, patience: int = 0) -> None:
         """Pass the token on and keep a copy. `patience` is how much longer than usual no sign of life is normal."""
@@ -142,12 +150,12 @@ class Step:
             facts.loop = token
             facts.timers.arm(Timer.LOOP, self.now)
             return
-        ring.memory.copy = encode(facts.cluster, token)
-        self.effects.append(SendTo(ring.successor, ring.memory.copy, is_vital=patience > 0))
+        ring.memory.copy = facts.pieces.cut(encode(facts.cluster, token))
+        self._send(ring.successor, ring.memory.copy, is_vital=patience > 0)
         facts.timers.arm(Timer.TOKEN_RETRANSMIT, self.now + facts.config.token_retransmit_ns + patience)
 
     def forward_again(self, ring: Ring) -> None:
-        self.effects.append(SendTo(ring.successor, ring.memory.copy, is_vital=True))
+        self._send(ring.successor, ring.memory.copy, is_vital=True)
         self.arm(Timer.TOKEN_RETRANSMIT, self.facts.config.token_retransmit_ns)
         self.occurred(Occurrence.TOKEN_RETRANSMITTED)
 

@@ -9,7 +9,7 @@ import zlib
 from dataclasses import dataclass, fields
 
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import MILLISECOND
+from ordercast.model.ids import MILLISECOND, Duration
 from ordercast.order.outbox import OVERHEAD
 from ordercast.wire.codec import REQUESTS_MAX
 from ordercast.wire.head import PACKET_SIZE_MAX, SEAL_ROOM
@@ -19,7 +19,8 @@ from ordercast.wire.messages import MEMBERS_MAX
 # Bytes of a packet beside its descriptors and payloads: it may have to travel again, wrapped, on another ring, sealed.
 BESIDE_BODY = HEADER_SIZE + ORIGIN_SIZE + SEAL_ROOM
 
-WINDOW_MEMBERS = 8  # so many share `window`
+MANY, THINNED = 32, 2  # so many announce themselves half as often
+FEW = 8  # members that share `window`, and agree within `consensus_ns`; where there are more, both grow with them
 
 # Keys on which all members should agree.
 RING_RELEVANT = (
@@ -89,10 +90,34 @@ class RingConfig:
         return self.body_size_max - DESCRIPTOR_SIZE
 
     def window_of(self, members: int) -> int:
-        """Return how many packets a ring of so many members may send in a rotation. Up to `WINDOW_MEMBERS` share one
+        """Return how many packets a ring of so many members may send in a rotation. Up to `FEW` share one
         `window`; where they are more it grows with them, or each visit would be for a few packets only."""
-        grown = self.window * members // WINDOW_MEMBERS
+        grown = self.window * members // FEW
         return max(self.window, min(grown, self.window_max, self.backlog_max - self.visit_max))
+
+    # What everybody sends everybody reads. Where more than a few hear each other, all of it goes at a slower pace.
+
+    def announce_gap_of(self, heard: int) -> Duration:
+        """Return how long a process waits between two announcements. Evidence outlives one that is lost."""
+        return Duration(self.announce_ns * (1 if heard < MANY else THINNED))
+
+    def notice_gap_of(self, heard: int) -> Duration:
+        """Return how long a process waits before it announces that it hears somebody new, for whom others wait."""
+        return Duration(self.announce_ns * max(heard, FEW) // (8 * FEW))
+
+    def join_gap_of(self, heard: int) -> Duration:
+        """Return how long a process waits before it repeats a Join."""
+        return Duration(self.join_ns * max(heard, FEW) // FEW)
+
+    def consensus_of(self, heard: int) -> Duration:
+        """Return how long candidates have to agree."""
+        return Duration(self.consensus_ns * max(heard, FEW) // FEW)
+
+    def opinion_gap_of(self, heard: int) -> Duration:
+        """Return how long a process waits after one Join before it tells that its sets have changed. Few tell it at
+        once. Many that come together at one moment would send a Join for each that they hear of: nobody could read all
+        of them before the consensus timeout."""
+        return Duration(self.join_ns * max(heard - FEW, 0) // (4 * FEW))
 
     @property
     def turn_size_max(self) -> int:

@@ -8,16 +8,17 @@ from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.order.traffic import TokenName, Traffic
 from ordercast.wire.head import KIND_AT
 from ordercast.wire.header import FIXED_SIZE, FLAGS_AT, MessageKind
+from ordercast.wire.pieces import message_at
 
 _TOKEN = struct.Struct(">23xQQQQ")  # ring, token_seq, seq
-_RING = struct.Struct(">23xQQ")
+_RING = struct.Struct(">xQQ")  # behind the kind
 _TOKEN_NAME = slice(KIND_AT, 47)  # kind, ring, token_seq
 
 
 class RingTraffic(Traffic):
     data = frozenset({int(MessageKind.DATA)})
     tokens = frozenset({int(MessageKind.TOKEN)})
-    announcements = frozenset({int(MessageKind.ANNOUNCEMENT)})
+    announcements = frozenset({int(MessageKind.ANNOUNCEMENT), int(MessageKind.PIECE)})  # large ones come in pieces
 
     def token(self, packet: bytes) -> TokenName | None:
         if len(packet) < _TOKEN.size:
@@ -26,9 +27,10 @@ class RingTraffic(Traffic):
         return TokenName(ConfigurationId(ring_seq, ProcessId(representative)), number, Seq(seq))
 
     def agreed(self, packet: bytes) -> ConfigurationId | None:
-        if packet[KIND_AT] != MessageKind.COMMIT:
+        at = message_at(packet)
+        if at is None or packet[at] != MessageKind.COMMIT:
             return None
-        ring_seq, representative = _RING.unpack_from(packet)
+        ring_seq, representative = _RING.unpack_from(packet, at)
         return ConfigurationId(ring_seq, ProcessId(representative))
 
     def name(self, packet: bytes) -> bytes | None:

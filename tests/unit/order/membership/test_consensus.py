@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY, ProcessId
-from ordercast.order.membership.consensus import Proposal, least_forwarder, new_ring_seq, silent
+from ordercast.order.membership.consensus import Proposal, agreeing, least_forwarder, new_ring_seq
 from ordercast.wire.messages import Join
 
 from ..rings import FOUR, ONE, RING_ID, THREE, TWO
@@ -61,9 +61,9 @@ def test_equal_and_covered_are_told_apart() -> None:
 def test_consensus_waits_for_an_equal_join_of_everybody_proposed() -> None:
     proposal = Proposal(ONE, {ONE, TWO, THREE, FOUR}, {FOUR})
     equal = (ONE, TWO, THREE, FOUR), (FOUR,)
-    assert silent(proposal, {}) == [TWO, THREE]
-    assert silent(proposal, {TWO: _join(TWO, *equal), THREE: _join(THREE, (ONE, TWO, THREE))}) == [THREE]
-    assert silent(proposal, {TWO: _join(TWO, *equal), THREE: _join(THREE, *equal)}) == []
+    assert agreeing(proposal, {}) == set()
+    assert agreeing(proposal, {TWO: _join(TWO, *equal), THREE: _join(THREE, (ONE, TWO, THREE))}) == {TWO}
+    assert agreeing(proposal, {TWO: _join(TWO, *equal), THREE: _join(THREE, *equal)}) == {TWO, THREE}
 
 
 def test_who_forwarded_least_is_given_up_and_the_first_of_equals() -> None:

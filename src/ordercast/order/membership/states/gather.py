@@ -8,7 +8,7 @@ from typing import ClassVar
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY, ConfigurationId, ProcessId, TokenSeq, process_text
 from ordercast.model.notes import Occurrence
-from ordercast.order.membership.consensus import least_forwarder, new_ring_seq, newcomers_of, silent
+from ordercast.order.membership.consensus import agreeing, least_forwarder, new_ring_seq, newcomers_of
 from ordercast.order.membership.states import commit, moves
 from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.changing import Changing
@@ -21,6 +21,7 @@ from ordercast.wire.messages import CommitEntry, CommitToken, Join, Leave
 class Gather(Changing):
     name: ClassVar[str] = moves.GATHER
     joins: dict[ProcessId, Join] = field(default_factory=dict)  # the newest of each (`my_last`)
+    agreeing: set[ProcessId] = field(default_factory=set)  # whose newest equals my sets, which change with the state
     has_consensus: bool = False  # reached, and waiting for the representative's Commit token
 
     @classmethod
@@ -49,16 +50,23 @@ class Gather(Changing):
         proposal = facts.proposal
         step.moved(origin.name, cls.name, reason, f"proposing {_listed(proposal.members)}")
         facts.timers.only()
-        step.arm(Timer.JOIN, facts.config.join_ns)
-        step.arm(Timer.CONSENSUS, facts.config.consensus_ns)
+        heard = facts.hearing.count(step.now)
+        step.arm(Timer.CONSENSUS, facts.config.consensus_of(heard))
         facts.join_number += 1
-        state = cls(joins or {})
-        state._broadcast_join(step)
+        state = cls(joins or {}, agreeing(proposal, joins or {}))
+        soon = facts.attempt.told + facts.config.opinion_gap_of(heard)
+        if step.now < soon:
+            facts.timers.arm(Timer.JOIN, soon)
+        else:
+            state._broadcast_join(step)
         return state._try_to_form(step)
 
     def _broadcast_join(self, step: Step) -> None:
+        """Tell everybody my sets, and again after a while."""
         facts = step.facts
         attempt, proposal = facts.attempt, facts.proposal
+        attempt.told = step.now
+        step.arm(Timer.JOIN, facts.config.join_gap_of(facts.hearing.count(step.now)))
         step.broadcast(
             Join(
                 facts.installed.id,
@@ -85,7 +93,8 @@ class Gather(Changing):
         """Consensus: everybody proposed has sent a Join equal to my sets."""
         facts = step.facts
         proposal = facts.proposal
-        if self.has_consensus or silent(proposal, self.joins):
+        others = len(proposal.candidates) - len(proposal.failed) - 1
+        if self.has_consensus or len(self.agreeing) < others:
             return self
         if proposal.agreed == proposal.sets and len(proposal.members) > 1:
             return self._give_one_up(step)
@@ -141,12 +150,14 @@ class Gather(Changing):
             return self
         if proposal.equals(join):
             self.joins[join.sender] = join
+            self.agreeing.add(join.sender)
             return self._try_to_form(step)
         if join.sender in proposal.failed:
             step.ignored(join, "from one I count as failed")
             return self
         if proposal.covers(join):
             self.joins.pop(join.sender, None)  # its opinion is behind mine, whatever it said before
+            self.agreeing.discard(join.sender)
             return self
         if join.sender not in proposal.candidates and not self._admits(join, step):
             step.ignored(join, "not everybody here and there hear each other")
@@ -178,9 +189,8 @@ class Gather(Changing):
         facts = step.facts
         if timer is Timer.JOIN:
             self._broadcast_join(step)
-            step.arm(Timer.JOIN, facts.config.join_ns)
         elif timer is Timer.CONSENSUS:
-            facts.proposal.fail(silent(facts.proposal, self.joins))
+            facts.proposal.fail(set(facts.proposal.members) - self.agreeing)
             return self._again(ChangeReason.NO_CONSENSUS, step)
         elif timer is Timer.TOKEN_LOSS:
             return self._again(ChangeReason.COMMIT_LOST, step)

@@ -12,7 +12,6 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY
 from ordercast.model.notes import Occurrence
 from ordercast.order.membership.consensus import newcomers_of
-from ordercast.order.membership.hearing import announce_gap_of
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import gather, gone, moves
 from ordercast.order.membership.states.base import State
@@ -47,6 +46,9 @@ class Working(State):
                 return self
         elif not facts.hearing.admits(newcomers_of(join, members), members, step.now):
             step.ignored(join, "not everybody here and there hear each other")
+            return self
+        elif facts.hearing.is_quarrel(join, step.now):
+            step.ignored(join, "it gives up processes that are heard here")
             return self
         facts.proposal.merge(join, members)
         reason = join.reason if join.sender in members else ChangeReason.MERGE
@@ -84,7 +86,7 @@ class Working(State):
         claim, settings = facts.admission.claim, facts.parts.setting_digests
         step.broadcast(Announcement(ring.id, facts.me, ring.members, heard, claim, settings))
         facts.rosters.announced(step)
-        step.arm(Timer.ANNOUNCE, announce_gap_of(facts.config, len(ring.members)))
+        step.arm(Timer.ANNOUNCE, facts.config.announce_gap_of(len(heard) + 1))
         return self._drop_removed(step)
 
     def _drop_removed(self, step: Step) -> State:
