@@ -19,6 +19,7 @@ from types import ModuleType
 
 import pytest
 
+from ordercast.daemon.sealed import CompiledAesGcm
 from ordercast.model.kernel import COMPILED, MODULE, PURE
 from ordercast.trace import kernel as trace_kernel
 from ordercast.wire import kernel, pure
@@ -69,6 +70,14 @@ def compiled_kernel() -> ModuleType:
     if isinstance(folder, str):
         pytest.skip(folder)
     return _loaded(folder)
+
+
+def compiled_cipher() -> CompiledAesGcm:
+    """Return the extension's cipher; the test is skipped where the system's library lacks."""
+    kernel_found = compiled_kernel()
+    if not hasattr(kernel_found, "Gcm"):
+        pytest.skip("there is no OpenSSL 3 for the compiled kernel")
+    return CompiledAesGcm(kernel_found)
 
 
 @contextmanager

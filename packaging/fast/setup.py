@@ -1,5 +1,6 @@
 """Builds the extension for the limited ABI: one wheel for Python 3.11 and every later version."""
 
+import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -12,6 +13,7 @@ setup(
             "ordercast_fast",
             sorted(str(file.relative_to(FOLDER)) for file in (FOLDER / "src").glob("*.c")),
             depends=["src/kernel.h"],
+            libraries=["dl"] if sys.platform == "linux" else [],
             extra_compile_args=["-O3"],
             py_limited_api=True,
         )

@@ -47,6 +47,7 @@ def test_a_gateway_dies_and_a_ring_is_cut_and_nobody_else_leaves(tmp_path: Path)
         assert cluster.verdict().outcome is Outcome.VALID, cluster.verdict().sentence
 
 
+@pytest.mark.long
 def test_a_slow_consumer_on_the_far_ring_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
     found = slowed(tmp_path, 0.2, 1350, watched_s=0.1)
     assert found.is_sound, found

@@ -27,6 +27,7 @@ spark.stop()
 """
 
 
+@pytest.mark.long
 def test_workers_run_this_python_whatever_the_path_says() -> None:
     kept = {name: os.environ[name] for name in ("JAVA_HOME", "SPARK_CONF_DIR") if name in os.environ}
     environment = kept | {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(filter(None, sys.path))}

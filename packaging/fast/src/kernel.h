@@ -72,4 +72,8 @@ PyObject *stamp(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *cut(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *look(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
+PyObject *in_a_row(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+int add_seal(PyObject *module);
+
 #endif

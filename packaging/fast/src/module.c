@@ -18,6 +18,7 @@ static PyMethodDef FUNCTIONS[] = {
     {"stamp", (PyCFunction)(void (*)(void))stamp, METH_FASTCALL, "Put stamps before messages."},
     {"cut", (PyCFunction)(void (*)(void))cut, METH_FASTCALL, "Take the first bytes off messages."},
     {"look", (PyCFunction)(void (*)(void))look, METH_FASTCALL, "Return sizes, digests and first bytes of messages."},
+    {"in_a_row", (PyCFunction)(void (*)(void))in_a_row, METH_FASTCALL, "Tell whether sealed packets are in a row."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -32,7 +33,7 @@ static int fill(PyObject *module) {
     PyObject *known = layout();
     int failed = known == NULL || PyModule_AddObjectRef(module, "LAYOUT", known) < 0;
     Py_XDECREF(known);
-    return failed ? -1 : PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
+    return failed || add_seal(module) < 0 ? -1 : PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
 }
 
 static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, fill}, {0, NULL}};

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 import weakref
+from collections.abc import Callable
+from types import ModuleType
 
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.key_file import CIPHER
 from ordercast.model.ids import Attachment, NodeId
+from ordercast.model.kernel import FOUND
 from ordercast.networks.assembly import Assembly
-from ordercast.sealing.cipher import SALT_SIZE, Tag
+from ordercast.sealing.cipher import SALT_SIZE, Cipher, Tag
 from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.layer import Sealing
+from ordercast.sealing.runs import Looped
 
 _SEALS: weakref.WeakSet[Sealing] = weakref.WeakSet()  # of this process
 
@@ -30,13 +34,28 @@ class AesGcm:
         self._make = AESGCM
 
     def keyed(self, secret: bytes) -> Tag:
-        return self._make(secret)
+        return Looped(self._make(secret))
+
+
+class CompiledAesGcm:
+    """The same of the system's OpenSSL, by the compiled kernel: a run of packets by one call."""
+
+    name = CIPHER
+
+    def __init__(self, kernel: ModuleType) -> None:
+        self.forged: type[Exception] = kernel.Forged
+        self.keyed: Callable[[bytes], Tag] = kernel.Gcm
+
+
+def best_cipher() -> Cipher:
+    """Return the compiled kernel's, where that runs and the system has the library that it needs."""
+    return AesGcm() if FOUND is None or not hasattr(FOUND, "Gcm") else CompiledAesGcm(FOUND)
 
 
 def sealed(assembly: Assembly, config: NodeConfig, node: NodeId, keys: KeyRing) -> Sealing:
     """Return the engine with a seal beneath it."""
     broadcasts = {Attachment(number): len(ring.networks) for number, ring in enumerate(config.attachments)}
-    layer = Sealing(assembly.driven, node, keys, AesGcm(), _salt, assembly.cluster, broadcasts)
+    layer = Sealing(assembly.driven, node, keys, best_cipher(), _salt, assembly.cluster, broadcasts)
     _SEALS.add(layer)
     return layer
 

@@ -14,7 +14,7 @@ TAG_SIZE: Final = 16
 PURPOSE: Final = b"ordercast life 1"
 
 
-class Tag(Protocol):
+class OneByOne(Protocol):
     """One key of a cipher, as a pair of calls that a loop in C can make."""
 
     def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None, /) -> bytes:
@@ -22,6 +22,30 @@ class Tag(Protocol):
 
     def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None, /) -> bytes:
         """Return what was sealed; raises the cipher's `forged` for whatever was not sealed so."""
+
+
+class Tag(OneByOne, Protocol):
+    """One key of a cipher, for single packets and for whole runs of packets of an engine."""
+
+    def seal_run(
+        self,
+        data: bytes,
+        at: int,
+        end: int,
+        size: int,
+        opening: bytes,
+        life: int,
+        counter: int,
+        networks: int,
+        clear: bytes,
+        /,
+    ) -> bytes:
+        """Return the packets of so many bytes that stand there, the last of them perhaps shorter, sealed under counters
+        that follow each other; the last bytes of the arguments are authenticated with each."""
+
+    def open_run(self, data: bytes, size: int, head: bytes, clear: bytes, /) -> bytes:
+        """Return sealed packets of so many bytes, the last of them perhaps shorter, opened and with this head; in a
+        shorter one the head has its length. Raises the cipher's `forged` if one of them was not sealed so."""
 
 
 class Cipher(Protocol):

@@ -7,24 +7,22 @@ that was not opened is kept, or moves a window.
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
-from itertools import repeat
 from operator import lt
 from typing import Final
 
-from ordercast.model.effects import Burst
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NOBODY, Attachment, Instant, ProcessId
 from ordercast.model.inputs import Lane, Packet
+from ordercast.sealing import runs
 from ordercast.sealing.cipher import SALT_SIZE, Cipher
 from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.lives import HeardLife, Lives, Place
 from ordercast.sealing.packet import (
     BEGINNING,
+    GROWTH,
     KEY_AT,
     LIFE,
     NETWORKS_AT,
@@ -39,13 +37,10 @@ from ordercast.sealing.packet import (
     decode_presence,
     names_target,
 )
-from ordercast.wire.head import CLEAR, HEAD, HEAD_SIZE, OPENING
+from ordercast.wire.head import CLEAR, HEAD, HEAD_SIZE, LENGTH_AT, OPENING
 
 COPIES_KEPT: Final = 32  # reads that were opened, for copies of them that come on other networks
 RUN_MAX: Final = 256  # packets that are opened by one call
-ROW_AT: Final = 15  # the last byte of the counter
-_RAMP: Final = bytes(range(256)) * 2
-_CONSTANT: Final = range(4, ROW_AT)  # the other bytes of the nonce, where counters are in a row
 
 
 class SealRefusal(Enum):
@@ -222,24 +217,15 @@ class Opener:
         size = packet.segment_size
         secret = self.keys.secrets.get(data[KEY_AT])
         if secret is None or size < SMALLEST or data[:KEY_AT] != BEGINNING:
-            if data[: KEY_AT + 1] == OPENING and self.keys.accepts_clear and _are_alike(data, size):
+            if data[: KEY_AT + 1] == OPENING and self.keys.accepts_clear and runs.are_alike(data, size):
                 up.append(packet)
                 return True
             return False
-        full, rest = divmod(len(data), size)
-        if full > RUN_MAX or not _are_alike(data, size) or not is_sent_on(data[NETWORKS_AT], packet.network):
-            return False
-        pieces = _layout(size, full).unpack_from(data)
-        nonces, bodies = pieces[::2], pieces[1::2]
-        if rest:
-            if rest < SMALLEST:
-                return False
-            nonces, bodies = (*nonces, data[full * size :][NONCE]), (*bodies, data[full * size + SEALED_AT :])
-        numbered = _numbers(data, size, nonces, full, rest)
+        numbered = _numbers(data, size) if is_sent_on(data[NETWORKS_AT], packet.network) else None
         if numbered is None:
             return False
-        count = len(nonces)
         upper, lowers = numbered
+        count = len(lowers)
         counter, last = upper << 32 | lowers[0], upper << 32 | lowers[-1]
         generation = counter >> self._bits
         life = self._lives.get(data[LIFE])
@@ -248,15 +234,16 @@ class Opener:
         window = life.window(_place(packet))
         if counter <= window.highest:
             return False
-        copy = self._copies.get((nonces[0], packet.lane, packet.attachment))
+        copy = self._copies.get((data[NONCE], packet.lane, packet.attachment))
         if copy is not None and is_copy(copy[0], data):
             self.copies += count
             clear, clear_size = copy[1], copy[2]
         else:
-            opened = self._opened(packet, data, life, secret, nonces, bodies, generation)
+            clear_size = size - GROWTH
+            opened = self._opened(packet, data, clear_size, life, secret, generation)
             if opened is None:
                 return False
-            clear, clear_size = opened
+            clear = opened
             self.opened += count
             self._keep(packet, data, clear, clear_size)
         if last - counter < count:
@@ -272,27 +259,21 @@ class Opener:
         self,
         packet: Packet,
         data: bytes,
+        clear_size: int,
         life: HeardLife,
         secret: bytes,
-        nonces: tuple[bytes, ...],
-        bodies: tuple[bytes, ...],
         generation: int,
-    ) -> Burst | None:
+    ) -> bytes | None:
+        """Return what is in the packets, each behind its head; None if one is forged."""
         cluster = self._clusters(packet.attachment, packet.lane)
         tag = life.key(data[KEY_AT], secret, cluster, generation)
+        head = HEAD.pack(OPENING, clear_size, cluster, life.process)
         try:
-            clear = list(map(tag.decrypt, nonces, bodies, repeat(self._authenticated(packet, data))))
+            opened = tag.open_run(data, packet.segment_size, head, self._authenticated(packet, data))
         except self._forged:
             return None
         life.prove(data[KEY_AT], cluster, generation, tag)
-        size = HEAD_SIZE + len(clear[0])
-        head = HEAD.pack(OPENING, size, cluster, life.process)
-        if len(clear[-1]) == len(clear[0]):
-            return head + head.join(clear), size
-        last = clear.pop()
-        return b"".join(
-            (head, head.join(clear), HEAD.pack(OPENING, HEAD_SIZE + len(last), cluster, life.process), last)
-        ), size
+        return opened
 
     def _keep(self, packet: Packet, data: bytes, clear: bytes, size: int) -> None:
         """A copy that comes on another network, on the same lane, need not be opened."""
@@ -315,37 +296,21 @@ def _place(packet: Packet) -> Place:
     return packet.attachment, packet.lane, packet.network
 
 
-def _are_alike(data: bytes, size: int) -> bool:
-    """Whether all packets of a read begin alike, and were sent on the same networks."""
-    for at in (0, 1, 2, KEY_AT, NETWORKS_AT):
-        column = data[at::size]
-        if column.count(column[:1]) != len(column):
-            return False
-    return True
-
-
-def _numbers(
-    data: bytes, size: int, nonces: tuple[bytes, ...], full: int, rest: int
-) -> tuple[int, Sequence[int]] | None:
-    """Return the counters of a read, upper half and lower halves; None when they do not rise, or are not of one life.
-    Mostly they are in a row: then a few columns of bytes are compared, all packets at a time."""
-    length, life, upper, first = NONCE_LAYOUT.unpack_from(data, 4)
-    if upper & PRESENCE_BIT or length != size:
+def _numbers(data: bytes, size: int) -> tuple[int, Sequence[int]] | None:
+    """Return the counters of a read, upper half and lower halves; None when they do not rise, or the packets are not
+    alike. Mostly they are in a row."""
+    full, rest = divmod(len(data), size)
+    length, life, upper, first = NONCE_LAYOUT.unpack_from(data, LENGTH_AT)
+    if upper & PRESENCE_BIT or length != size or full > RUN_MAX or 0 < rest < SMALLEST:
         return None
-    if rest and nonces[-1] != NONCE_LAYOUT.pack(rest, life, upper, (first + full) & 0xFFFFFFFF):
+    if runs.in_a_row(data, size):
+        return upper, range(first, first + full + bool(rest))
+    lengths, lives, uppers, lowers = zip(*runs.nonces_in(data, size), strict=True)
+    if rest and lengths[-1] != rest:
         return None
-    is_row = data[ROW_AT::size][:full] == _RAMP[first & 0xFF : (first & 0xFF) + full]
-    if is_row and all(column.count(column[:1]) == full for at in _CONSTANT if (column := data[at::size][:full])):
-        return upper, range(first, first + len(nonces))
-    lengths, lives, uppers, lowers = zip(*NONCE_LAYOUT.iter_unpack(b"".join(nonces)), strict=True)
-    is_one = lengths.count(size) == full and lives.count(life) == len(nonces) == uppers.count(upper)
-    return (upper, lowers) if is_one and all(map(lt, lowers, lowers[1:])) else None
-
-
-@lru_cache(maxsize=256)
-def _layout(size: int, count: int) -> struct.Struct:
-    """Nonce and sealed bytes of each of so many packets."""
-    return struct.Struct(f"4x12s1x{size - SEALED_AT}s" * count)
+    is_one = lengths.count(size) == full and lives.count(life) == len(lives) == uppers.count(upper)
+    is_rising = is_one and all(map(lt, lowers, lowers[1:]))
+    return (upper, lowers) if is_rising and runs.are_alike(data, size) else None
 
 
 def counts_of(refused: Mapping[SealRefusal, int]) -> dict[str, int]:

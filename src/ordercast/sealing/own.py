@@ -6,8 +6,6 @@ So no nonce comes twice, whatever clocks, incarnations and disks do. After a for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain, repeat
 from typing import Final
 
 from ordercast.model.effects import Burst
@@ -27,7 +25,6 @@ from ordercast.sealing.packet import (
     bits_of,
     opening_of,
 )
-from ordercast.wire.cuts import cut
 from ordercast.wire.head import HEAD_SIZE
 
 GENERATION_BITS: Final = 24  # a new key for so many packets: 2 to the power of it
@@ -81,40 +78,18 @@ class OwnLife:
         bits = bits_of(networks)
         if len(data) <= size:
             return self._seal_one(key, cluster, data, bits, lane, target)
-        full, rest = divmod(len(data), size)
-        pieces: list[bytes] = []
-        at = 0
-        while full:
-            room = (1 << self._bits) - ((self.counter + 1) & ((1 << self._bits) - 1))
-            count = min(full, room)  # of one generation
-            bodies = cut(data, at, (size,) * count, HEAD_SIZE)
-            pieces += self._seal(key, cluster, bodies, size + GROWTH, bits, lane, target)
-            at += count * size
-            full -= count
-        if rest:
-            pieces += self._seal(key, cluster, (data[at + HEAD_SIZE :],), rest + GROWTH, bits, lane, target)
-        return b"".join(pieces), size + GROWTH
-
-    def _seal(
-        self,
-        key: tuple[int, bytes],
-        cluster: bytes,
-        bodies: Sequence[bytes],
-        length: int,
-        bits: int,
-        lane: Lane,
-        target: ProcessId,
-    ) -> chain[bytes]:
-        """Equally long packets of one generation; what is done for each of them is done by C code."""
-        first = self._take(len(bodies))
-        upper, lower = first >> 32, first & 0xFFFFFFFF
         opening = opening_of(key[0])
-        numbers = range(lower, lower + len(bodies))
-        nonces = list(map(NONCE_LAYOUT.pack, repeat(length), repeat(self._number), repeat(upper), numbers))
         clear = authenticated(opening, bits, lane, target)
-        tag = self._key(key, cluster, first)
-        sealed = map(tag.encrypt, nonces, bodies, repeat(clear))
-        return chain.from_iterable(zip(repeat(opening), nonces, repeat(bytes((bits,))), sealed, strict=False))
+        runs: list[bytes] = []
+        at, end = 0, len(data)
+        while at < end:
+            room = (1 << self._bits) - ((self.counter + 1) & ((1 << self._bits) - 1))  # in this generation
+            stop = min(end, at + room * size)
+            first = self._take(-((at - stop) // size))
+            tag = self._key(key, cluster, first)
+            runs.append(tag.seal_run(data, at, stop, size, opening, self._number, first, bits, clear))
+            at = stop
+        return runs[0] if len(runs) == 1 else b"".join(runs), size + GROWTH
 
     def _seal_one(
         self, key: tuple[int, bytes], cluster: bytes, data: bytes, bits: int, lane: Lane, target: ProcessId

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import pytest
 
@@ -15,10 +16,17 @@ from ordercast.sealing.own import OwnLife, SealingEnded
 from ordercast.sealing.packet import GROWTH, KEY_AT, NETWORKS_AT, Presence, encode_presence
 from ordercast.sim.sealed.cipher import PlainCipher
 from ordercast.wire.head import SEAL_ROOM, with_head
+from tests.kernels import compiled_cipher
 from tests.unit.sealing.stage import CLUSTER, KEY, MINE, NOW, OTHER_KEY, RECEIVER, SENDER, Ends, ring_of
 
 BODIES = tuple(bytes((number,)) * 50 for number in range(5))
-each_cipher = pytest.mark.parametrize("cipher", [PlainCipher(), AesGcm()], ids=["plain", "aes"])
+CIPHERS: dict[str, Callable[[], Cipher]] = {"plain": PlainCipher, "aes": AesGcm, "compiled": compiled_cipher}
+each_cipher = pytest.mark.parametrize("cipher", CIPHERS, indirect=True)
+
+
+@pytest.fixture
+def cipher(request: pytest.FixtureRequest) -> Cipher:
+    return CIPHERS[request.param]()
 
 
 def _clear(*bodies: bytes) -> list[bytes]:

@@ -17,7 +17,7 @@ from struct import Struct
 from typing import Final
 
 from ordercast.model.errors import WireError
-from ordercast.sealing.cipher import SALT_SIZE, SECRET_SIZE, TAG_SIZE, Tag, hkdf
+from ordercast.sealing.cipher import SALT_SIZE, SECRET_SIZE, TAG_SIZE, OneByOne, hkdf
 
 STREAM_MAGIC: Final = b"OCS1"
 RECORD_SIZE: Final = 1 << 16
@@ -88,7 +88,7 @@ class SealedWriter:
         await self._writer.drain()
 
 
-def _cipher(key: bytes) -> Tag:
+def _cipher(key: bytes) -> OneByOne:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     return AESGCM(key)

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable
 
 from ordercast.sealing.cipher import TAG_SIZE, Tag
+from ordercast.sealing.runs import Looped
 
 
 class NotGenuine(Exception):
@@ -44,4 +45,4 @@ class PlainCipher:
         self._used = used
 
     def keyed(self, secret: bytes) -> Tag:
-        return PlainTag(secret, self._used)
+        return Looped(PlainTag(secret, self._used))
