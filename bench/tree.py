@@ -51,11 +51,18 @@ class TreeRow:
     cores: dict[str, float] = field(default_factory=dict)  # of all nodes
     packets: dict[str, float] = field(default_factory=dict)  # sent and taken by all nodes, for each message
     is_same_order: bool = True
+    unfinished: list[str] = field(default_factory=list)  # engines that had not delivered all after a minute
     reconciled: int = 0  # times that all trees ended at once, so far
+
+    def told(self, engine: str) -> str:
+        """Return what came of one engine, in words."""
+        ending = ", and a minute later not everything was delivered" if engine in self.unfinished else ""
+        median_ms, cores = self.latency_us[engine] / 1000, self.cores[engine]
+        return f"{self.per_s[engine]:,.0f} messages/s, median {median_ms:.2f} ms, {cores:.2f} cores{ending}"
 
     def ratio(self, values: dict[str, float]) -> float:
         """Return what the tree has of what the ring has."""
-        return values["tree"] / values["ring"] if values.get("ring") else 0.0
+        return values["tree"] / values["ring"] if values.get("ring") and "tree" in values else 0.0
 
 
 def memberships(nodes: int, groups: int, members: str, seed: int = 7) -> dict[int, list[int]]:
@@ -96,6 +103,9 @@ def measured(hosts: Hosts, members: str, engine: str, rows: Sequence[TreeRow], s
             time.sleep(0.5)  # what is delivered is taken by the application, too
             _say(programs, {"hashes": True})
             _add(row, engine, answers, _told(programs), topics, seconds)
+            sys.stderr.write(f"  {row.load}: {row.told(engine)}\n")
+            if engine in row.unfinished:
+                break
     finally:
         for program in programs:
             program.kill()
@@ -117,6 +127,9 @@ def _add(
     row.cores[engine] = sum(answer["cpu_s"] for answer in answers) / seconds
     row.packets[engine] = sum(answer["packets"] for answer in answers) / messages
     row.reconciled = max(row.reconciled, *(end["occurred"].get(RECONCILED, 0) for end in ends))
+    if not all(answer["is_idle"] for answer in answers):
+        row.unfinished.append(engine)
+        return
     for topic, nodes in topics.items():
         hashes = {ends[node - 1]["hashes"].get(str(topic)) for node in nodes}
         row.is_same_order &= len(hashes) == 1
@@ -182,6 +195,10 @@ def main() -> int:
     return 0 if all(row.is_same_order for row in rows) else 1
 
 
+def _shown(values: dict[str, float], engine: str, form: str) -> str:
+    return form.format(values[engine]) if engine in values else "-"
+
+
 def _draw(rows: Sequence[TreeRow], paper: dict[tuple[int, str], dict[str, float]]) -> None:
     numbers = (
         "nodes",
@@ -201,14 +218,14 @@ def _draw(rows: Sequence[TreeRow], paper: dict[tuple[int, str], dict[str, float]
             row.members,
             row.load,
             str(row.nodes),
-            *(f"{row.per_s[engine]:,.0f}" for engine in ENGINES),
+            *(_shown(row.per_s, engine, "{:,.0f}") for engine in ENGINES),
             f"{row.ratio(row.per_s):.2f}",
-            *(f"{row.latency_us[engine] / 1000:.2f} ms" for engine in ENGINES),
+            *(_shown(row.latency_us, engine, "{:,.0f} µs") for engine in ENGINES),
             f"{row.ratio(row.latency_us):.2f}",
-            *(f"{row.cores[engine]:.2f}" for engine in ENGINES),
+            *(_shown(row.cores, engine, "{:.2f}") for engine in ENGINES),
             f"{row.ratio(row.cores):.2f}",
-            " / ".join(f"{row.packets[engine]:.1f}" for engine in ENGINES),
-            "same" if row.is_same_order else "NOT THE SAME",
+            " / ".join(_shown(row.packets, engine, "{:.1f}") for engine in ENGINES),
+            "not at rest" if row.unfinished else "same" if row.is_same_order else "NOT THE SAME",
         )
     console = output()
     console.print(table)

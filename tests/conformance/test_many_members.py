@@ -9,10 +9,11 @@ import pytest
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ProcessId
+from ordercast.order.membership.hearing import lifetime_of
 from ordercast.order.ring.config import FEW
 from ordercast.wire.messages import Announcement, CommitToken, Join
 
-from .solo import SMALL, Solo, ignored, packets_of, process, sent
+from .solo import SMALL, Solo, ignored, packets_of, process, reasons, sent
 
 MANY = tuple(process(number) for number in range(1, 33))
 EIGHT = MANY[:FEW]
@@ -53,12 +54,13 @@ def test_many_tell_once_what_they_have_heard_at_one_moment_and_all_of_it_soon() 
 
 
 def test_consensus_is_reached_with_an_opinion_that_was_not_told_yet() -> None:
-    """All others agree on what the representative has not told: its Commit token tells it."""
+    """All others agree on what the representative has not told: it tells it, and sends the Commit token."""
     solo = heard(me=MANY[0])
     solo.wait(SMALL.announce_ns // 4)
     assert solo.node.state_name == "Gather" and solo.join.candidates == MANY
     effects = solo.give(*(solo.join_of(one, MANY, MANY[-1:]) for one in MANY[1:-1]))
-    assert not sent(effects, Join) and solo.node.state_name == "Commit"
+    (join,) = sent(effects, Join)
+    assert join.failed == MANY[-1:] and solo.node.state_name == "Commit"
     (token,) = sent(effects, CommitToken)
     assert tuple(entry.process for entry in token.members) == MANY[:-1]
 
@@ -72,6 +74,30 @@ def test_the_more_there_are_the_longer_they_have_to_agree(members: tuple[Process
     assert not solo.join.failed
     solo.wait(1)
     assert set(solo.join.failed) == set(members) - {ME, members[0]}
+
+
+def test_who_was_paused_gives_many_as_long_again() -> None:
+    solo = heard()
+    solo.give(solo.join_of(MANY[0], MANY, reason=ChangeReason.MERGE))
+    solo.wake_late(4 * SMALL.consensus_ns + SMALL.pause_ns)
+    solo.wait(4 * SMALL.consensus_ns - 1)
+    assert not solo.join.failed
+    solo.wait(1)
+    assert solo.join.failed
+
+
+def test_whoever_has_consensus_waits_for_the_commit_token_as_long_as_the_representative_may_wait() -> None:
+    solo = heard()
+    solo.give(solo.join_of(MANY[0], MANY, reason=ChangeReason.MERGE))
+    solo.give(*solo.agreement())
+    solo.wait(SMALL.token_loss_ns + 3 * SMALL.consensus_ns - 1)
+    assert reasons(solo.log)[-1] is ChangeReason.MERGE
+    solo.wait(1)
+    assert reasons(solo.log)[-1] is ChangeReason.COMMIT_LOST
+
+
+def test_a_join_is_repeated_before_its_sender_counts_as_not_heard() -> None:
+    assert 3 * SMALL.join_gap_of(1000) <= lifetime_of(SMALL)
 
 
 def test_many_announce_half_as_often() -> None:

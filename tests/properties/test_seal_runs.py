@@ -113,6 +113,8 @@ def test_no_bytes_do_anything_but_be_refused(data: bytes, size: int, clear: byte
         (bytes(100), 0, 100, 50, b"oC\3\7", 1, 1 << 48, 1, b""),
         (bytes(100), 0, 100, 0, b"oC\3\7", 1, 1, 1, b""),
         (bytes(1 << 17), 0, 1 << 17, 1 << 16, b"oC\3\7", 1, 1, 1, b""),
+        (bytes(100), 0, 100, (1 << 63) - 5, b"oC\3\7", 1, 1, 1, b""),
+        (bytes(100), -(1 << 63), (1 << 63) - 1, 50, b"oC\3\7", 1, 1, 1, b""),
     ],
 )
 def test_what_no_caller_may_ask_for_is_refused(arguments: tuple[Any, ...]) -> None:

@@ -151,9 +151,10 @@ static PyObject *gcm_seal_run(PyObject *self, PyObject *arguments) {
     if ((data = bytes_from(first, -1, &length)) == NULL || (opening = bytes_from(fifth, NONCE_AT, &opening_size)) == NULL ||
         (clear = bytes_from(ninth, -1, &clear_size)) == NULL)
         return NULL;
-    Py_ssize_t rest = at < end && size > 0 ? (end - at) % size : 0;
-    if (at < 0 || at >= end || end > length || size <= HEAD_SIZE || size + GROWTH > PACKET_MAX ||
-        (rest && rest <= HEAD_SIZE) || clear_size > PACKET_MAX || life > 0xffffffff || counter >> 48) {
+    int is_sound = at >= 0 && at < end && end <= length && size > HEAD_SIZE && size <= PACKET_MAX - GROWTH &&
+                   clear_size <= PACKET_MAX && life <= 0xffffffff && !(counter >> 48);
+    Py_ssize_t rest = is_sound ? (end - at) % size : 0;
+    if (!is_sound || (rest && rest <= HEAD_SIZE)) {
         PyErr_SetString(PyExc_ValueError, "these are no packets");
         return NULL;
     }

@@ -169,9 +169,10 @@ class Networks(PassingLayer):
 
     def _count(self, packet: Packet, data: bytes, now: Instant, effects: list[Effect]) -> None:
         """Data packets, or an announcement, or neither."""
-        member, kind, traffic = self._watch.members.get(data[TRANSMITTER]), data[KIND_AT], self._traffic
+        member, traffic = self._watch.members.get(data[TRANSMITTER]), self._traffic
         if member is None:
             return
+        kind = traffic.counted_kind(data)
         if kind in traffic.data:
             behind = member.messages.add(packet.network, -(-len(data) // packet.segment_size))
             self._blame(behind, Evidence.MESSAGES, member, member.messages, now, effects)

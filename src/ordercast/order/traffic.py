@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, Seq
+from ordercast.wire.head import KIND_AT
 
 
 class TokenName(NamedTuple):
@@ -24,6 +25,10 @@ class Traffic:
     data: frozenset[int] = frozenset()  # kinds that are spread over networks, and counted by transmitter
     tokens: frozenset[int] = frozenset()  # kinds that wait below until they may go up
     announcements: frozenset[int] = frozenset()  # kinds that everybody sends now and then, and that are counted
+
+    def counted_kind(self, packet: bytes) -> int:
+        """The kind by which a packet is counted: of a message that travels in pieces the first one counts for all."""
+        return packet[KIND_AT]
 
     def token(self, packet: bytes) -> TokenName | None:
         """The name of a token; None when the packet is too short to have one."""

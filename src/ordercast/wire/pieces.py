@@ -5,8 +5,8 @@ A piece is a packet of its own. Behind the clear head it has
 
     22  kind 1
     23  number 4   of the message, counted by the process that sends it
-    27  place 1, count 1
-    29  bytes      of the message, from its kind on
+    27  place 2, count 2
+    31  bytes      of the message, from its kind on
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from ordercast.model.ids import ProcessId
 from ordercast.wire.head import HEAD_SIZE, KIND_AT, PACKET_SIZE_MAX, SEAL_ROOM, kind_of, transmitter_of, with_head
 from ordercast.wire.header import MessageKind
 
-PIECE: Final = struct.Struct(">BIBB")  # kind, number, place, count
-PLACE_AT: Final = 27
+PIECE: Final = struct.Struct(">BIHH")  # kind, number, place, count
+PLACE: Final = slice(27, 29)
+COUNT_MAX: Final = 1000  # the largest message in the smallest packets has some 600
 BODY_AT: Final = HEAD_SIZE + PIECE.size
 KEPT_SIZE_MAX: Final = 1 << 20  # bytes of messages of which pieces are missing: the oldest are forgotten first
-MESSAGE_OVERHEAD: Final = 256  # memory of such a message beside its bytes
+OVERHEAD: Final = 512  # memory of such a message beside its bytes, and of each piece
 _WHOLE = frozenset({int(MessageKind.DATA), int(MessageKind.PIECE)})  # kinds that never come in pieces
 
 
 @dataclass(slots=True)
 class _Unfinished:
-    pieces: list[bytes | None]
-    missing: int
-    size: int = MESSAGE_OVERHEAD
+    count: int
+    pieces: dict[int, bytes] = field(default_factory=dict)  # by place
+    size: int = OVERHEAD
 
 
 @dataclass(slots=True)
@@ -67,27 +68,26 @@ class Pieces:
         if len(packet) <= BODY_AT:
             raise WireError("a piece of nothing")
         _, number, place, count = PIECE.unpack_from(packet, HEAD_SIZE)
-        if not place < count > 1:
+        if not place < count > 1 or count > COUNT_MAX:
             raise WireError(f"piece {place} of {count}")
         key = transmitter_of(packet), number
         message = self._kept.get(key)
         if message is None:
-            message = self._kept[key] = _Unfinished([None] * count, count)
+            message = self._kept[key] = _Unfinished(count)
             self._kept_size += message.size
-        elif len(message.pieces) != count:
+        elif message.count != count:
             raise WireError("two pieces of one message contradict each other")
-        if message.pieces[place] is not None:
+        if place in message.pieces:
             return None
         message.pieces[place] = packet[BODY_AT:]
-        message.missing -= 1
-        message.size += len(packet)
-        self._kept_size += len(packet)
-        if message.missing:
+        message.size += OVERHEAD + len(packet)
+        self._kept_size += OVERHEAD + len(packet)
+        if len(message.pieces) < count:
             self._bound()
             return None
         del self._kept[key]
         self._kept_size -= message.size
-        return _joined(self.cluster, key[0], b"".join(piece for piece in message.pieces if piece is not None))
+        return _joined(self.cluster, key[0], b"".join(message.pieces[place] for place in range(count)))
 
     def _bound(self) -> None:
         while self._kept_size > KEPT_SIZE_MAX:
@@ -110,4 +110,4 @@ def message_at(packet: bytes) -> int | None:
     """Return where the kind of a message stands in the packet that carries its beginning; None in other pieces."""
     if packet[KIND_AT] != MessageKind.PIECE:
         return KIND_AT
-    return BODY_AT if len(packet) > BODY_AT and packet[PLACE_AT] == 0 else None
+    return BODY_AT if len(packet) > BODY_AT and not any(packet[PLACE]) else None

@@ -8,12 +8,13 @@ import pytest
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import TokenSeq
+from ordercast.order.ring.config import BESIDE_BODY, RingConfig
 from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.wire.codec import decode, encode
-from ordercast.wire.head import HEAD_SIZE, with_head
-from ordercast.wire.header import MessageKind
+from ordercast.wire.head import HEAD_SIZE, PACKET_SIZE_MAX, with_head
+from ordercast.wire.header import DESCRIPTOR_SIZE, MessageKind
 from ordercast.wire.messages import CommitEntry
-from ordercast.wire.pieces import BODY_AT, KEPT_SIZE_MAX, PIECE, Pieces
+from ordercast.wire.pieces import BODY_AT, COUNT_MAX, KEPT_SIZE_MAX, PIECE, Pieces, size_of_pieces
 
 from .vectors import CLUSTER, COMMIT, process
 
@@ -73,6 +74,7 @@ def test_what_is_missing_is_forgotten_in_the_end_the_oldest_first() -> None:
         (_piece(1, 0, 0), "piece 0 of 0"),
         (_piece(1, 0, 1), "piece 0 of 1"),
         (_piece(1, 2, 2), "piece 2 of 2"),
+        (_piece(1, 2, COUNT_MAX + 1), "piece 2 of 1001"),
         (b"xx" + _piece(1, 0, 2)[2:], "not an Ordercast packet"),
     ],
 )
@@ -105,11 +107,30 @@ def test_a_message_that_no_datagram_could_carry_is_refused() -> None:
         assert there.add(_piece(1, place, 255, bytes((MessageKind.ROSTER,)) * 300)) is None
     with pytest.raises(WireError, match="never comes in pieces"):
         there.add(_piece(1, 254, 255, bytes(300)))
+    assert there._kept_size == 0
 
 
 def test_a_decoder_of_whole_messages_refuses_a_piece() -> None:
     with pytest.raises(WireError, match="a piece where a whole control message was expected"):
         decode(_piece(1, 0, 2), CLUSTER)
+
+
+def test_the_largest_message_can_be_cut_into_the_smallest_packets() -> None:
+    smallest = BESIDE_BODY + DESCRIPTOR_SIZE + 64
+    RingConfig(packet_size_max=smallest).validate()
+    packet = with_head(CLUSTER, process(9), bytes((MessageKind.ROSTER,)).ljust(PACKET_SIZE_MAX - HEAD_SIZE, b"x"))
+    here = Pieces(CLUSTER, size_of_pieces(smallest))
+    pieces = here.cut(packet)
+    assert max(map(len, pieces)) <= smallest and len(pieces) <= COUNT_MAX
+    assert [_other().add(piece) for piece in pieces[:1]] == [None]
+    there = _other()
+    assert [there.add(piece) for piece in pieces][-1] == packet
+
+
+def test_of_a_message_in_pieces_the_first_is_counted_as_that_message() -> None:
+    first, *rest = _other().cut(encode(CLUSTER, MANY))
+    kinds = [RING_TRAFFIC.counted_kind(packet) for packet in (first, *rest, encode(CLUSTER, MANY))]
+    assert kinds == [MessageKind.COMMIT, *(MessageKind.PIECE for _ in rest), MessageKind.COMMIT]
 
 
 def test_layers_beneath_see_to_which_configuration_a_cut_commit_token_agrees() -> None:

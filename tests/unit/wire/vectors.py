@@ -508,8 +508,8 @@ VECTORS = (
     Vector(
         "piece",
         "The second of the two pieces in which the Commit token of commit.txt travels where packets have 120 bytes",
-        Piece(COMMIT.sender, 1, 1, 2, encode(CLUSTER, COMMIT)[22 + 91 :]),
-        (*HEAD_GROUPS, (1, "kind"), (4, "number"), (1, "place"), (1, "count"), (70, "bytes of the message")),
+        Piece(COMMIT.sender, 1, 1, 2, encode(CLUSTER, COMMIT)[22 + 89 :]),
+        (*HEAD_GROUPS, (1, "kind"), (4, "number"), (2, "place"), (2, "count"), (72, "bytes of the message")),
         lambda: CUT[1],
         read_piece,
     ),

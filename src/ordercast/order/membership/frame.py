@@ -290,7 +290,7 @@ class Frame(PacketReader):
         timers, config = step.facts.timers, self._config
         patience = {
             Timer.TOKEN_LOSS: config.token_loss_ns,
-            Timer.CONSENSUS: config.consensus_ns,
+            Timer.CONSENSUS: config.consensus_of(step.facts.crowd(step.now)),
             Timer.STORAGE: config.storage_patience_ns,
             Timer.CLOCK: config.storage_patience_ns,
         }

@@ -17,10 +17,9 @@ from typing import NamedTuple
 from ordercast.model.ids import ConfigurationId, Duration, Instant, ProcessId
 from ordercast.order.membership.admission import Admission, Around
 from ordercast.order.membership.bounds import Numbering
-from ordercast.order.ring.config import FEW, RingConfig
+from ordercast.order.ring.config import FEW, LIFETIME_ANNOUNCEMENTS, RingConfig
 from ordercast.wire.messages import Announcement, Join
 
-LIFETIME_ANNOUNCEMENTS = 5  # evidence is forgotten when this many announcements in a row were missed
 HOLD_DOWN_LEVEL_MAX = 4  # each level above the first doubles: eight times at most
 BLAMED_LEVELS = 3  # who fails to receive waits longer from the start
 KNOWN_FACTOR = 4  # how many processes are remembered, as a multiple of members_max

@@ -56,7 +56,8 @@ class Attempt:
     reason: ChangeReason = ChangeReason.STARTED  # why the ring was given up: goes into the views
     blamed: ProcessId = NOBODY  # who was expelled for failing to receive
     forwards: int = 0  # how often I forwarded the token since consensus (`my_rotation_count`)
-    told: int = -(1 << 62)  # when a Join was last sent
+    told_at: int = -(1 << 62)  # when a Join was last sent
+    told: int = 0  # its number
     promise: RecoveryPlan | None = None  # set: I hold and shall deliver all that was exchanged (`my_received_flg`)
 
 
@@ -97,6 +98,10 @@ class Facts:
     def wants_token(self) -> bool:
         """Something may be sent, or this process leaves and waits for nothing else."""
         return self.outbox.is_ready or (self.leaving and not self.outbox)
+
+    def crowd(self, now: Instant) -> int:
+        """Return how many have to read what this process sends to all: those that hear each other, and candidates."""
+        return max(self.hearing.count(now), len(self.proposal.candidates))
 
     @property
     def is_frozen(self) -> bool:

@@ -19,6 +19,7 @@ from ordercast.wire.messages import MEMBERS_MAX
 # Bytes of a packet beside its descriptors and payloads: it may have to travel again, wrapped, on another ring, sealed.
 BESIDE_BODY = HEADER_SIZE + ORIGIN_SIZE + SEAL_ROOM
 
+LIFETIME_ANNOUNCEMENTS = 5  # evidence is forgotten when this many announcements in a row were missed
 MANY, THINNED = 32, 2  # so many announce themselves half as often
 FEW = 8  # members that share `window`, and agree within `consensus_ns`; where there are more, both grow with them
 
@@ -106,12 +107,18 @@ class RingConfig:
         return Duration(self.announce_ns * max(heard, FEW) // (8 * FEW))
 
     def join_gap_of(self, heard: int) -> Duration:
-        """Return how long a process waits before it repeats a Join."""
-        return Duration(self.join_ns * max(heard, FEW) // FEW)
+        """Return how long a process waits before it repeats a Join: never so long that it counts as not heard."""
+        slowest = max(self.join_ns, LIFETIME_ANNOUNCEMENTS * self.announce_ns // 3)
+        return Duration(min(self.join_ns * max(heard, FEW) // FEW, slowest))
 
     def consensus_of(self, heard: int) -> Duration:
         """Return how long candidates have to agree."""
         return Duration(self.consensus_ns * max(heard, FEW) // FEW)
+
+    def commit_wait_of(self, heard: int) -> Duration:
+        """Return how long a process that has consensus waits for the Commit token: the representative may have to wait
+        for consensus as long as it may."""
+        return Duration(self.token_loss_ns + self.consensus_of(heard) - self.consensus_ns)
 
     def opinion_gap_of(self, heard: int) -> Duration:
         """Return how long a process waits after one Join before it tells that its sets have changed. Few tell it at

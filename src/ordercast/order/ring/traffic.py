@@ -18,7 +18,11 @@ _TOKEN_NAME = slice(KIND_AT, 47)  # kind, ring, token_seq
 class RingTraffic(Traffic):
     data = frozenset({int(MessageKind.DATA)})
     tokens = frozenset({int(MessageKind.TOKEN)})
-    announcements = frozenset({int(MessageKind.ANNOUNCEMENT), int(MessageKind.PIECE)})  # large ones come in pieces
+    announcements = frozenset({int(MessageKind.ANNOUNCEMENT)})
+
+    def counted_kind(self, packet: bytes) -> int:
+        at = message_at(packet)
+        return packet[KIND_AT if at is None else at]
 
     def token(self, packet: bytes) -> TokenName | None:
         if len(packet) < _TOKEN.size:

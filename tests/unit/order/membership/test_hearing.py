@@ -12,11 +12,10 @@ from ordercast.order.membership.bounds import JOIN_NUMBER_LEAP
 from ordercast.order.membership.hearing import (
     HOLD_DOWN_LEVEL_MAX,
     KNOWN_FACTOR,
-    LIFETIME_ANNOUNCEMENTS,
     Hearing,
     lifetime_of,
 )
-from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.config import LIFETIME_ANNOUNCEMENTS, RingConfig
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.messages import Announcement, Join
 

@@ -50,11 +50,11 @@ class Gather(Changing):
         proposal = facts.proposal
         step.moved(origin.name, cls.name, reason, f"proposing {_listed(proposal.members)}")
         facts.timers.only()
-        heard = facts.hearing.count(step.now)
-        step.arm(Timer.CONSENSUS, facts.config.consensus_of(heard))
+        crowd = facts.crowd(step.now)
+        step.arm(Timer.CONSENSUS, facts.config.consensus_of(crowd))
         facts.join_number += 1
         state = cls(joins or {}, agreeing(proposal, joins or {}))
-        soon = facts.attempt.told + facts.config.opinion_gap_of(heard)
+        soon = facts.attempt.told_at + facts.config.opinion_gap_of(crowd)
         if step.now < soon:
             facts.timers.arm(Timer.JOIN, soon)
         else:
@@ -65,8 +65,8 @@ class Gather(Changing):
         """Tell everybody my sets, and again after a while."""
         facts = step.facts
         attempt, proposal = facts.attempt, facts.proposal
-        attempt.told = step.now
-        step.arm(Timer.JOIN, facts.config.join_gap_of(facts.hearing.count(step.now)))
+        attempt.told_at, attempt.told = step.now, facts.join_number
+        step.arm(Timer.JOIN, facts.config.join_gap_of(facts.crowd(step.now)))
         step.broadcast(
             Join(
                 facts.installed.id,
@@ -101,10 +101,12 @@ class Gather(Changing):
         proposal.agreed = proposal.sets
         facts.attempt.forwards = 0
         if facts.me == proposal.members[0]:
+            if facts.attempt.told < facts.join_number:  # all others wait for it, and for a token from then on
+                self._broadcast_join(step)
             return commit.Commit.enter(self, self._new_commit_token(step), step)
         self.has_consensus = True
         facts.timers.cancel(Timer.CONSENSUS)
-        step.arm(Timer.TOKEN_LOSS, facts.config.token_loss_ns)
+        step.arm(Timer.TOKEN_LOSS, facts.config.commit_wait_of(facts.crowd(step.now)))
         return self
 
     def _new_commit_token(self, step: Step) -> CommitToken:
