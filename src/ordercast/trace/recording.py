@@ -81,7 +81,8 @@ class EvidenceStream(LiveStream[EventT], Generic[EventT]):
         self._gathered: list[EventT] = []  # on the writer's side
         self._written = 0
         self._last_flush = now()
-        self._turns: list[int] = []  # for each batch that is handed over, the tail that was begun then
+        self._turns: list[int] = []  # for each batch that waits for the writer, the tail that was begun then
+        self._turned = 0  # the same of the batch that was written last
         files = Files(folder, info, FILE_SIZE_MAX, 0)
         super().__init__(files, self)
         try:
@@ -119,8 +120,9 @@ class EvidenceStream(LiveStream[EventT], Generic[EventT]):
 
     def table(self, schema: pa.Schema) -> pa.Table:
         """Return the rows of what was added. The batch before this one is on disk, and needs no tail."""
-        if self._tail is not None and len(self._turns) > 1:
-            self._tail.forget(self._turns.pop(0))
+        if self._tail is not None:
+            self._tail.forget(self._turned)
+            self._turned = self._turns.pop(0) if self._turns else self._turned
         events, self._gathered = self._gathered, []
         first, self._written = self._written, self._written + len(events)
         return evidence_table(events, self._table, schema, 0, first)

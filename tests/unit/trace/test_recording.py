@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ordercast.model.ids import Instant, Position, ProcessId
-from ordercast.trace import recording
-from ordercast.trace.arrow import TraceError
+from ordercast.trace import live_writer, recording
+from ordercast.trace.arrow import TraceError, evidence_table
 from ordercast.trace.client_records import (
     Calm,
     ClientEvent,
@@ -28,6 +29,7 @@ from ordercast.trace.recording import Recorder, now
 from ordercast.trace.records import Ended, Healed, MessageId, Unrecorded
 from ordercast.trace.replica_records import Called, ReplicaEnded, ReplicaEvent, ReplicaStarted
 from ordercast.trace.replica_rows import REPLICAS
+from ordercast.trace.tail import read_tail
 
 ONE, TWO = ClientId(ProcessId(1), 1), ClientId(ProcessId(1), 2)
 MESSAGE = MessageId(ProcessId(1), 1, 1)
@@ -151,3 +153,33 @@ def test_a_damaged_stream_is_named(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=f"{tail.name} is not a sound trace"):
         history_in(tmp_path, CLIENTS)
     recorder.close()
+
+
+def test_a_writer_that_is_behind_removes_no_tail_before_its_events_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several batches wait. Whenever one is about to be written, its events are in a tail."""
+    waiting: list[tuple[object, list[object], bool]] = []
+    monkeypatch.setattr(
+        live_writer._Writer, "give", lambda self, items, size, *, is_last: waiting.append((self, items, is_last))
+    )
+    recorder, at = Recorder(tmp_path, "program", survives_kill=True), now()
+    for number in range(1, 6):
+        recorder.replica(Called(Instant(at + 2 * number * recording.FLUSH_NS), 1 << 63, number, b""))
+    tails: list[set[int]] = []
+
+    def table(*arguments: Any) -> object:
+        kept = [read_tail(path, REPLICAS) for path in tmp_path.glob("*.tail")]
+        tails.append({event.request for events in kept for _, event in events if isinstance(event, Called)})
+        return evidence_table(*arguments)
+
+    monkeypatch.setattr(recording, "evidence_table", table)
+    batches = [items for _, items, _ in waiting]
+    assert len(batches) >= 4
+    for writer, items, is_last in waiting:
+        assert isinstance(writer, live_writer._Writer)
+        writer._take(items, is_last)
+    written = [{event.request for event in batch if isinstance(event, Called)} for batch in batches]
+    assert len(tails) == len(written)
+    assert all(batch <= kept for batch, kept in zip(written, tails, strict=True))
+    assert all(not written[0] & kept for kept in tails[2:]), "nothing is kept for ever"
