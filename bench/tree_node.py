@@ -12,6 +12,7 @@ import struct
 import sys
 import time
 import zlib
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -103,7 +104,9 @@ class TreeBenchNode:
         due = began + self.rng.random() / rate if rate else 0.0
         while (now := time.monotonic()) < until:
             if not rate:
-                await self._send(BATCH, size)
+                with suppress(TimeoutError):  # nothing is accepted any more
+                    async with asyncio.timeout(until - now):
+                        await self._send(BATCH, size)
                 await asyncio.sleep(0)
             elif now >= due:
                 due += 1 / rate
