@@ -66,6 +66,12 @@ def test_recordings_that_name_an_earlier_life_of_the_same_number_do_not_count(mo
     assert not _run(853).is_valid
 
 
+def test_a_kept_copy_of_an_earlier_life_of_the_same_number_does_not_count() -> None:
+    """Seed 1059: a life is born with the number of an earlier one, whose packets the opener keeps for their copies."""
+    result = _run(1059)
+    assert result.is_valid, result.verdict.sentence
+
+
 def _named_by_number(patch: pytest.MonkeyPatch) -> None:
     true = Lives.hear
 

@@ -86,8 +86,8 @@ class Opener:
         self.refused: Counter[SealRefusal] = Counter()
         self.unknown_key = 0  # the last one
         self._copies: dict[
-            tuple[bytes, Lane, Attachment], tuple[bytes, bytes, int]
-        ] = {}  # read, what was in it, its size
+            tuple[bytes, Lane, Attachment], tuple[HeardLife, bytes, bytes, int]
+        ] = {}  # who sealed it (a later life may have its number), read, what was in it, its size
 
     def opened_reads(self, packets: Sequence[Packet], now: Instant) -> list[Packet]:
         """Return what is for the engine, in order."""
@@ -144,9 +144,9 @@ class Opener:
         nonce, networks = data[NONCE], data[NETWORKS_AT]
         is_shared = bool(networks & networks - 1)  # sent on several networks, so that copies may come
         copy = self._copies.get((nonce, packet.lane, packet.attachment)) if is_shared else None
-        if copy is not None and is_copy(copy[0], data):
+        if copy is not None and copy[0] is life and is_copy(copy[1], data):
             self.copies += 1
-            clear, size = copy[1], copy[2]
+            _, _, clear, size = copy
         else:
             number, generation = data[KEY_AT], counter >> self._bits
             cluster = self._clusters(packet.attachment, packet.lane)
@@ -163,7 +163,7 @@ class Opener:
             clear = HEAD.pack(OPENING, size, cluster, life.process) + body
             self.opened += 1
             if is_shared:
-                self._keep(packet, data, clear, size)
+                self._keep(packet, life, data, clear, size)
         window.take(counter)
         life.heard_at = now
         up.append(Packet(clear, size, packet.lane, packet.attachment, packet.network))
@@ -235,9 +235,9 @@ class Opener:
         if counter <= window.highest:
             return False
         copy = self._copies.get((data[NONCE], packet.lane, packet.attachment))
-        if copy is not None and is_copy(copy[0], data):
+        if copy is not None and copy[0] is life and is_copy(copy[1], data):
             self.copies += count
-            clear, clear_size = copy[1], copy[2]
+            _, _, clear, clear_size = copy
         else:
             clear_size = size - GROWTH
             opened = self._opened(packet, data, clear_size, life, secret, generation)
@@ -245,7 +245,7 @@ class Opener:
                 return False
             clear = opened
             self.opened += count
-            self._keep(packet, data, clear, clear_size)
+            self._keep(packet, life, data, clear, clear_size)
         if last - counter < count:
             window.take(counter, count)
         else:  # with gaps
@@ -275,12 +275,12 @@ class Opener:
         life.prove(data[KEY_AT], cluster, generation, tag)
         return opened
 
-    def _keep(self, packet: Packet, data: bytes, clear: bytes, size: int) -> None:
+    def _keep(self, packet: Packet, life: HeardLife, data: bytes, clear: bytes, size: int) -> None:
         """A copy that comes on another network, on the same lane, need not be opened."""
         if data[NETWORKS_AT] & data[NETWORKS_AT] - 1:  # it was sent on several
             if len(self._copies) >= COPIES_KEPT:
                 del self._copies[next(iter(self._copies))]
-            self._copies[data[NONCE], packet.lane, packet.attachment] = data, clear, size
+            self._copies[data[NONCE], packet.lane, packet.attachment] = life, data, clear, size
 
 
 def is_sent_on(networks: int, network: int) -> bool:

@@ -135,6 +135,18 @@ def test_a_copy_on_another_network_is_compared_as_a_whole_and_not_opened() -> No
     assert ends.open(again, size, lane=Lane.TOKEN, network=1) == []
 
 
+@pytest.mark.parametrize("bodies", [BODIES[:1], BODIES])
+def test_a_copy_kept_of_an_earlier_life_is_nobodys_when_a_life_has_its_number_again(bodies: tuple[bytes, ...]) -> None:
+    ends = Ends().greeted()
+    recorded, size = ends.sealed(*bodies, networks=(0, 1))
+    assert ends.open(recorded, size) == _clear(*bodies)
+    ends.lives.forget(Instant(NOW + 1001))
+    ends.sealer = OwnLife(ends.cipher, ends.sealer.id + b"another salt", ends.bits)
+    ends.greeted()
+    assert ends.open(recorded, size, network=1) == []
+    assert ends.opener.refused == {SealRefusal.FORGED: len(bodies)}
+
+
 def test_clear_packets_pass_while_they_are_accepted() -> None:
     ends = Ends(keys=ring_of(KEY, accepts_clear=True)).greeted()
     clear = _clear(*BODIES)
