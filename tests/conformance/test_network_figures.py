@@ -129,16 +129,18 @@ def _after_both_changes(stage: Stage) -> tuple[ConfigurationId, ConfigurationId]
 
 
 def test_figure_5_15_what_is_cut_off_is_deleted_where_it_ended() -> None:
-    """L2258-2270: E is deleted at 85 and F at 90, for b forwards no more; B, C and D stay. In the paper A' is a ring of
-    the network from 120 on; here A goes on alone under a new name at 120, and the merge is a second step."""
+    """L2258-2270: E is deleted at 85 and F at 90, for b forwards no more; B, C and D stay. Whoever is on F may have more
+    of E than a, and leaves with E; what F sent is passed up to 90. In the paper A' is a ring of the network from 120 on;
+    here A goes on alone under a new name at 120, and the merge is a second step."""
     stage = _figure_5_15()
+    stage.receive("F", (84, 88))
     _after_both_changes(stage)
-    assert stage.step() == ["85: AFBCD", "90: ABCD", "120: BCD?"]
+    assert stage.step() == ["84F", "85: ABCD", "88F", "90: ABCD", "120: BCD?"]
     stage.hear(2, GC, 1, 126, Carried(HelloItem(ConfigurationId(5120 + 8, ProcessId(GA)))))
     for name in "CD":
         stage.tell_front(name, 130)
     # A regular delivery on B' speaks for all who came along: B has nothing more to say, and B' takes its place at 125.
-    assert stage.step()[3:] == []
+    assert stage.step()[5:] == []
     assert stage.network.may_number(1) is False  # the mark is on its way
 
 
@@ -199,8 +201,8 @@ def test_figure_5_15_the_other_side_keeps_what_it_hears() -> None:
         stage.tell_front(name, 135)
     rest = ConfigurationId(6144 + 8, ProcessId(GB))  # B'' of the figure
     stage.network.install(2, [], people(GB), PhysicalRing(rest, people(GB), 130))
-    # At 124 first those leave who were on B and are not on B'', then C goes.
-    assert stage.step() == ["119: FBCDE", "122: FBCE", "124: FBCE", "124: FBE", "130: FE?"]
+    # At 119 all leave who can still hear A, and b cannot; the rings go one by one.
+    assert stage.step() == ["119: FBE", "122: FBE", "124: FBE", "124: FBE", "130: FE?"]
     assert stage.network.view.members == people(GB, GD)
 
 

@@ -22,6 +22,7 @@ from ordercast.order.clock import StoredClock
 from ordercast.order.gateways.forwarding import Forwarding
 from ordercast.order.gateways.items import Carried, HelloItem, MarkItem
 from ordercast.order.gateways.network import RingNetwork
+from ordercast.order.gateways.timeline import Timeline
 from ordercast.order.gateways.view_number import ViewNumber
 from ordercast.order.membership import consensus, frame
 from ordercast.order.membership.states.changing import Changing
@@ -129,6 +130,12 @@ def _holds_stop_carriers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TwoQueues, "runs", runs)
 
 
+def _lost_on_one_ring_alone(patch: pytest.MonkeyPatch) -> None:
+    """Whoever is in no half known of an ended ring still counts on its other rings, and comes along."""
+    patch.setattr(Timeline, "_silent", lambda self, ring, missing: ())
+
+
+LOST_ON_ONE_RING = EngineFault("lost on one ring alone", _lost_on_one_ring_alone, SwarmKind.REPLICATED)
 OWN = (
     EngineFault("holds stop carriers", _holds_stop_carriers),
     EngineFault("agreed rings", _agreed_rings),

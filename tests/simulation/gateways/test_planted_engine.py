@@ -9,7 +9,7 @@ import pytest
 
 from ordercast.sim.ring_episodes import EPISODES_FIRST
 from tests.simulation.catches import first_catch
-from tests.simulation.gateways.planted_engine import NAMED, PLANTED, RUNS, EngineFault, complaint
+from tests.simulation.gateways.planted_engine import LOST_ON_ONE_RING, NAMED, PLANTED, RUNS, EngineFault, complaint
 
 MARKED = [
     pytest.param(fault, id=fault.name, marks=() if fault.name in NAMED else pytest.mark.long) for fault in PLANTED
@@ -22,6 +22,14 @@ def test_the_checkers_catch(fault: EngineFault, monkeypatch: pytest.MonkeyPatch)
     seeds = range(EPISODES_FIRST, EPISODES_FIRST + RUNS)
     found = first_catch("gateways", fault.name, seeds, lambda seed: bool(complaint(fault, seed)))
     assert found is not None, f"not caught in {RUNS} runs"
+
+
+def test_whoever_is_lost_on_one_ring_counts_on_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seed 821: a host is left alone by one ring, and two members are cut off from it on another. It passed what it had
+    of the first, with these along, and lacked what they had sent on the second before."""
+    assert complaint(LOST_ON_ONE_RING, 821) == ""
+    LOST_ON_ONE_RING.plant(monkeypatch)
+    assert complaint(LOST_ON_ONE_RING, 821)
 
 
 def test_all_that_the_design_names_is_planted() -> None:

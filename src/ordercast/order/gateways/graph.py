@@ -34,7 +34,12 @@ def together(bases: Attachments, ends: Iterable[EndItem]) -> list[list[ProcessId
 
 def reachable(me: ProcessId, bases: Attachments, ends: Iterable[EndItem]) -> Processes:
     """Return the processes that can be heard from here, over any number of gateways; this one among them."""
-    return _walk(together(bases, ends), me)
+    return around((me,), bases, ends)
+
+
+def around(processes: Iterable[ProcessId], bases: Attachments, ends: Iterable[EndItem]) -> Processes:
+    """Return some processes and all that can be heard from them."""
+    return _walk(together(bases, ends), processes)
 
 
 def beyond(me: ProcessId, domain: int, bases: Attachments, ends: Iterable[EndItem]) -> Processes:
@@ -43,14 +48,14 @@ def beyond(me: ProcessId, domain: int, bases: Attachments, ends: Iterable[EndIte
     return reachable(me, others, ends) - {me}
 
 
-def _walk(groups: list[list[ProcessId]], me: ProcessId) -> Processes:
+def _walk(groups: list[list[ProcessId]], processes: Iterable[ProcessId]) -> Processes:
     groups_of: dict[ProcessId, list[int]] = defaultdict(list)
     for number, group in enumerate(groups):
         for process in group:
             groups_of[process].append(number)
-    found = {me}
+    found = set(processes)
     entered: set[int] = set()
-    todo = list(groups_of[me])
+    todo = [number for process in found for number in groups_of[process]]
     while todo:
         number = todo.pop()
         if number in entered:

@@ -92,6 +92,10 @@ class Known:
             self._heard = graph.reachable(self.me, self.bases, self.ends)
         return self._heard
 
+    def around(self, processes: Iterable[ProcessId]) -> Processes:
+        """Return some processes and whoever can be heard from them, as far as is known here."""
+        return graph.around(processes, self.bases, self.ends)
+
     def beyond(self, domain: int) -> Processes:
         """Return who can be heard over one attachment alone."""
         return graph.beyond(self.me, domain, self.bases, self.ends)

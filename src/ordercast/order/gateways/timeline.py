@@ -15,11 +15,11 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import ConfigurationId
+from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.births import bear
 from ordercast.order.gateways.coverage import Coverage
-from ordercast.order.gateways.items import CAP, NOBODY_ELSE, LogicalRing, Processes, Stretch
+from ordercast.order.gateways.items import CAP, NOBODY_ELSE, LogicalRing, Processes, Stretch, domain_of
 from ordercast.order.gateways.known import Known
 from ordercast.order.gateways.streams import RingStream
 from ordercast.order.gateways.views import NetworkView, Views
@@ -260,25 +260,40 @@ class Timeline:
         """Let processes leave all parts, at a place just before a safe packet."""
         if leaving:
             self._settle()
-            for ring in self._known.parts:
-                self._known.parts[ring] -= leaving
+            self._strike(leaving)
             self._leave(stamp, ChangeReason.GIVEN_UP)
+
+    def _strike(self, leaving: Processes) -> None:
+        """Let processes count on no ring any more."""
+        assert self._known.me not in leaving, "nobody leaves its own view"
+        for ring in self._known.parts:
+            self._known.parts[ring] -= leaving
 
     def _lose(self, event: _Event) -> None:
         """Let the members of an ended ring leave that are in no half known: others may know of packets that these had
-        beyond its front. A ring of which no half is known is cut off with all of its members."""
+        beyond its front. Those of whom nothing later is known either leave all rings, and with them whoever they can
+        hear: to all of these such a packet may have come. A ring of which no half is known is cut off with all of its
+        members."""
         known, ring = self._known, event.ring
         missing, before = known.missing(ring), known.parts[ring]
         self._settle()
         known.place = max(known.place, event.stamp)
         known.lost[ring] = known.lost.get(ring, NOBODY_ELSE) | missing
         known.parts[ring] -= missing
+        self._strike(known.around(self._silent(ring, before & missing)))
         stay = known.parts[ring]
         known.occurred[Occurrence.NETWORK_LEFT_AT_FRONT] += bool(before - stay and stay)
         if not stay:
             known.occurred[Occurrence.NETWORK_DELETED] += 1
             known.deleted.append(ring)
         self._leave(known.place, self._why_lost(ring) if stay else ChangeReason.RING_CUT_OFF, missing)
+
+    def _silent(self, ring: ConfigurationId, missing: Processes) -> Iterable[ProcessId]:
+        """Return those of the missing members of a ring who are not known to have gone on without it."""
+        ends, domain = self._known.ends, domain_of(ring)
+        later = (end.half for end in ends if domain_of(end.ring) == domain and end.successor.id > ring)
+        gone_on = NOBODY_ELSE.union(*later)
+        return (process for process in missing - gone_on if not ends.is_past(process, ring))
 
     def _why_lost(self, ring: ConfigurationId) -> ChangeReason:
         """Return why members left a ring that goes on: in order, if all halves of it that are known say so."""
