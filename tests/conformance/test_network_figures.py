@@ -129,9 +129,9 @@ def _after_both_changes(stage: Stage) -> tuple[ConfigurationId, ConfigurationId]
 
 
 def test_figure_5_15_what_is_cut_off_is_deleted_where_it_ended() -> None:
-    """L2258-2270: E is deleted at 85 and F at 90, for b forwards no more; B, C and D stay. Whoever is on F may have more
-    of E than a, and leaves with E; what F sent is passed up to 90. In the paper A' is a ring of the network from 120 on;
-    here A goes on alone under a new name at 120, and the merge is a second step."""
+    """L2258-2270: E is deleted at 85 and F at 90, for b forwards no more; B, C and D stay. Whoever is on F may have
+    more of E than a, and leaves with E; what F sent is passed up to 90. In the paper A' is a ring of the network from
+    120 on; here A goes on alone under a new name at 120, and the merge is a second step."""
     stage = _figure_5_15()
     stage.receive("F", (84, 88))
     _after_both_changes(stage)

@@ -81,8 +81,8 @@ def test_what_is_delivered_in_one_view_is_a_prefix_though_halves_are_known_at_di
 
 
 def test_who_is_lost_leaves_at_the_front_and_is_not_lost_again_after_a_merge() -> None:
-    """h leaves at 6, and with it all of C, to whom it may have told what p lacks. p's topology says that h is lost; where
-    another side counts h, what is known of it counts anew."""
+    """h leaves at 6, and with it all of C, to whom it may have told what p lacks. p's topology says that h is lost;
+    where another side counts h, what is known of it counts anew."""
     stage = _at_p()
     assert stage.step() == ["5R", "6: AR", "8A", "9R", "12: A?"]
     known, ring = stage.network.known, stage.ids["R"]
