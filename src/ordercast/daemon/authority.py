@@ -21,7 +21,8 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from ordercast.disk.secret_files import read_secret_file, replace_secret_file, write_new_secret_file
@@ -35,6 +36,8 @@ SUFFIX = ".pem"
 AUTHORITY_DAYS = 3650
 DAYS = 365
 SKEW = timedelta(days=1)  # by which clocks may differ
+
+Signer = Ed25519PrivateKey | EllipticCurvePrivateKey  # of an authority; the second is of earlier versions
 
 
 class CertificateKind(Enum):
@@ -63,7 +66,7 @@ class CertificateTold:
 
 def new_authority(folder: Path, name: str) -> CertificateTold:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = Ed25519PrivateKey.generate()
     # Nobody else is called so: a certificate with the name of its authority would count as signed by itself.
     subject = _named(f"authority {secrets.token_hex(4)} of {name}")
     certificate = (
@@ -71,7 +74,7 @@ def new_authority(folder: Path, name: str) -> CertificateTold:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs=True), critical=True)
-        .sign(key, hashes.SHA256())
+        .sign(key, None)
     )
     _write_new(folder / AUTHORITY, _pem(key, certificate))
     return _told(certificate, certificate)
@@ -124,7 +127,7 @@ def _issued(
     folder: Path, name: str, kind: CertificateKind, hosts: Sequence[str], days: int
 ) -> tuple[str, CertificateTold]:
     signer, authority = _authority(folder)
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = Ed25519PrivateKey.generate()  # OpenSSL checks it in less time than keys on other curves
     purpose = ExtendedKeyUsageOID.SERVER_AUTH if kind is CertificateKind.DAEMON else ExtendedKeyUsageOID.CLIENT_AUTH
     begun = (
         _begun(_named(name), authority.subject, key.public_key(), days)
@@ -135,13 +138,13 @@ def _issued(
     )
     if hosts:
         begun = begun.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
-    certificate = begun.sign(signer, hashes.SHA256())
+    certificate = begun.sign(signer, None if isinstance(signer, Ed25519PrivateKey) else hashes.SHA256())
     told = _told(certificate, authority)
     title = f"# {kind.value.capitalize()} {name}, until {told.ends.date()}. Whoever has this file is {name}.\n"
     return title + _pem(key, certificate, authority), told
 
 
-def _begun(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: int) -> x509.CertificateBuilder:
+def _begun(subject: x509.Name, issuer: x509.Name, key: Ed25519PublicKey, days: int) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
@@ -196,7 +199,7 @@ def _is_address(host: str) -> bool:
     return isinstance(_host(host), x509.IPAddress)
 
 
-def _authority(folder: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+def _authority(folder: Path) -> tuple[Signer, x509.Certificate]:
     path = folder / AUTHORITY
     if not path.exists():
         raise UsageError(f"there is no authority in {folder}: make one with `ordercast certs new {folder}`")
@@ -206,7 +209,7 @@ def _authority(folder: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certifica
         certificate = x509.load_pem_x509_certificate(data)
     except ValueError:
         raise UsageError(f"{path} is not what `ordercast certs new` writes") from None
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
+    if not isinstance(key, Signer):
         raise UsageError(f"{path} is not what `ordercast certs new` writes")
     return key, certificate
 
@@ -279,7 +282,7 @@ def _private(path: Path) -> bytes:
 # Writing
 
 
-def _pem(key: ec.EllipticCurvePrivateKey, *certificates: x509.Certificate) -> str:
+def _pem(key: Ed25519PrivateKey, *certificates: x509.Certificate) -> str:
     secret = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
