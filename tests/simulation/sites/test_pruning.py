@@ -11,8 +11,6 @@ from ordercast.model.effects import Burst
 from ordercast.model.ids import MILLISECOND, Instant, node_of
 from ordercast.model.notes import Occurrence
 from ordercast.order.links.link import Link
-from ordercast.order.sites.interest import Wishes
-from ordercast.order.sites.views import WideView
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.host import topic_name
 from ordercast.sim.options import SIM_RING
@@ -35,20 +33,6 @@ def test_a_thousand_first_joins_amid_traffic_miss_nothing() -> None:
     }
     assert len(joins) >= 1_000
     assert result.counts[Occurrence.SITES_PRUNED.value] > 50
-
-
-def test_who_does_not_wait_until_its_wish_is_known_misses_something(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The paper's rule, to add a site when its join is seen, loses messages."""
-    right = Wishes.due
-
-    def due(self: Wishes, view: WideView, now: Instant) -> object:
-        bodies = right(self, view, now)
-        self._grant(self._waiting)
-        return bodies
-
-    monkeypatch.setattr(Wishes, "due", due)
-    result = simulate(joining(), 1)
-    assert not result.is_valid
 
 
 def test_a_branch_without_members_gets_an_eighth_of_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
