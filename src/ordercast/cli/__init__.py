@@ -1,1 +1,3 @@
 """The command line: one file per command, drawing apart from doing."""
+
+INTERRUPTED = 130  # exit status

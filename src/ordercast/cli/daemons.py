@@ -15,9 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ordercast.cli import INTERRUPTED
 from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogLine, LogStream, line_from
-from ordercast.cli.terminal import INTERRUPTED, wipe
+from ordercast.cli.terminal import wipe
 
 RING_S = 5.0  # for which the first view of all is waited for
 LEAVE_S = 10.0  # that a daemon has for an orderly leave

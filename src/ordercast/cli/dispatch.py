@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import sys
 
+from ordercast.cli import INTERRUPTED
 from ordercast.cli.commands import CHAPTERS, NAMES, declared
 from ordercast.cli.declare import Command, Declared, Group
 from ordercast.cli.help_page import help_page, top_page
-from ordercast.cli.plain import INTERRUPTED, complain, has_colours, help_width
+from ordercast.cli.plain import complain, has_colours, help_width
 from ordercast.cli.words import HELP, HelpWanted, WordsError, is_option, meant, values_from
 from ordercast.model.errors import ConnectionLost, Unreachable, UsageError
 from ordercast.model.extras import missing_extra

@@ -12,10 +12,11 @@ from rich.text import Text
 
 from ordercast.api.connect import connect
 from ordercast.api.pieces import events_of
+from ordercast.cli import INTERRUPTED
 from ordercast.cli.client_options import first_and_others
 from ordercast.cli.event_text import Narrator, News, counted, event_document, listed
 from ordercast.cli.payload_text import SHOWN_MAX, shown
-from ordercast.cli.terminal import INTERRUPTED, note, output, wipe
+from ordercast.cli.terminal import note, output, wipe
 from ordercast.groups.names import checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Dropped, Message, Piece, Reconnected

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from ordercast import __version__
+from ordercast.cli import INTERRUPTED
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -42,4 +43,16 @@ def main() -> None:
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
+    except KeyboardInterrupt:  # once more, while the first one was told
+        status = INTERRUPTED
+    if status == INTERRUPTED:
+        _ignore_signals()
     sys.exit(status)
+
+
+def _ignore_signals() -> None:
+    """Let the interpreter end in peace, however often it is interrupted."""
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)

@@ -8,7 +8,6 @@ from typing import Any, TextIO
 
 from ordercast.model.printable import json_text, safe_lines
 
-INTERRUPTED = 130  # exit status
 RED, YELLOW, DIM = "31", "33", "2"
 HELP_WIDTH_MAX = 100
 

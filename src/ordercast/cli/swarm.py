@@ -12,11 +12,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from ordercast.cli import INTERRUPTED
 from ordercast.cli.drawing import coverage_table
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.recording import record, run_info
 from ordercast.cli.smallest import draw_smallest, shrunken
-from ordercast.cli.terminal import INTERRUPTED, Meter, complain, note, output, write_json
+from ordercast.cli.terminal import Meter, complain, note, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT
 from ordercast.sim.options import SimOptions

@@ -11,7 +11,6 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from ordercast.cli.plain import INTERRUPTED as INTERRUPTED
 from ordercast.cli.plain import complain as complain
 from ordercast.cli.plain import note as note
 from ordercast.cli.plain import wipe as wipe
