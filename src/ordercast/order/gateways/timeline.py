@@ -271,9 +271,9 @@ class Timeline:
 
     def _lose(self, event: _Event) -> None:
         """Let the members of an ended ring leave that are in no half known: others may know of packets that these had
-        beyond its front. Those of whom nothing later is known either leave all rings, and with them whoever they can
-        hear: to all of these such a packet may have come. A ring of which no half is known is cut off with all of its
-        members."""
+        beyond its front. If nothing later is known of them either they leave all rings, and so does whoever can hear
+        them, for such a packet may have come to all of these. A ring of which no half is known is cut off with all of
+        its members."""
         known, ring = self._known, event.ring
         missing, before = known.missing(ring), known.parts[ring]
         self._settle()
