@@ -68,7 +68,7 @@ class Stage:
             known.own[domains[name]] = self.ids[name]
         known.changed()
         begun, views = Views(known), self.network.views
-        views.current, views.common = begun.current, begun.common
+        views.current, views.common, views.installed = begun.current, begun.common, begun.installed
         self.domains = domains
 
     def receive(self, name: str, ticks: Iterable[int], is_safe: bool = False) -> None:

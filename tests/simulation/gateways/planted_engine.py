@@ -24,6 +24,7 @@ from ordercast.order.gateways.items import Carried, HelloItem, MarkItem
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.timeline import Timeline
 from ordercast.order.gateways.view_number import ViewNumber
+from ordercast.order.gateways.views import Views
 from ordercast.order.membership import consensus, frame
 from ordercast.order.membership.states.changing import Changing
 from ordercast.order.membership.states.commit import Commit
@@ -135,6 +136,16 @@ def _lost_on_one_ring_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Timeline, "_silent", lambda self, ring, missing: ())
 
 
+def _first_birth_ends_it(patch: pytest.MonkeyPatch) -> None:
+    """A view that members have left ends for users where the next ring is born, whichever it is."""
+
+    def wrong(self: Views, change: Any) -> bool:
+        return not change.is_birth and (change.returning is None or self.current.is_provisional)
+
+    patch.setattr(Views, "_is_provisional", wrong)
+
+
+FIRST_BIRTH_ENDS_IT = EngineFault("the first birth ends it", _first_birth_ends_it, SwarmKind.REPLICATED)
 LOST_ON_ONE_RING = EngineFault("lost on one ring alone", _lost_on_one_ring_alone, SwarmKind.REPLICATED)
 OWN = (
     EngineFault("holds stop carriers", _holds_stop_carriers),

@@ -9,7 +9,15 @@ import pytest
 
 from ordercast.sim.ring_episodes import EPISODES_FIRST
 from tests.simulation.catches import first_catch
-from tests.simulation.gateways.planted_engine import LOST_ON_ONE_RING, NAMED, PLANTED, RUNS, EngineFault, complaint
+from tests.simulation.gateways.planted_engine import (
+    FIRST_BIRTH_ENDS_IT,
+    LOST_ON_ONE_RING,
+    NAMED,
+    PLANTED,
+    RUNS,
+    EngineFault,
+    complaint,
+)
 
 MARKED = [
     pytest.param(fault, id=fault.name, marks=() if fault.name in NAMED else pytest.mark.long) for fault in PLANTED
@@ -24,12 +32,24 @@ def test_the_checkers_catch(fault: EngineFault, monkeypatch: pytest.MonkeyPatch)
     assert found is not None, f"not caught in {RUNS} runs"
 
 
+@pytest.mark.long
 def test_whoever_is_lost_on_one_ring_counts_on_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seed 821: a host is left alone by one ring, and two members are cut off from it on another. It passed what it had
     of the first, with these along, and lacked what they had sent on the second before."""
     assert complaint(LOST_ON_ONE_RING, 821) == ""
     LOST_ON_ONE_RING.plant(monkeypatch)
     assert complaint(LOST_ON_ONE_RING, 821)
+
+
+@pytest.mark.long
+def test_a_view_begins_when_the_rings_are_gone_that_were_shared_with_those_who_left_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seed 606: a ring that is born elsewhere ends a view; what comes later on a ring that the lost had shared comes
+    in another view to them."""
+    assert complaint(FIRST_BIRTH_ENDS_IT, 606) == ""
+    FIRST_BIRTH_ENDS_IT.plant(monkeypatch)
+    assert complaint(FIRST_BIRTH_ENDS_IT, 606)
 
 
 def test_all_that_the_design_names_is_planted() -> None:

@@ -88,7 +88,7 @@ class PassingUp:
                 self._begun[key] = stamp
 
     def _change(self, view: NetworkView) -> list[Effect]:
-        """Return the effects of a view. Until a ring is born without them, members who have left may deliver in the old
+        """Return the effects of a view. Until their rings are gone, members who have left may deliver in the old
         view what is safe there: what comes up to that place is withheld, for the transitional configuration."""
         # The ring of one that has left may still bring the end of its message.
         self.large.keep(view.sources)

@@ -73,12 +73,13 @@ class _Change:
 class Views:
     """The views that one process goes through."""
 
-    __slots__ = ("_change", "_known", "common", "current")
+    __slots__ = ("_change", "_known", "common", "current", "installed")
 
     def __init__(self, known: Known) -> None:
         self._known = known
         self._change: _Change | None = None
         self.current = self._first()
+        self.installed = self.current.members  # of the last view that users had
         # What the others call it: whoever came alone to a merge has another past, and another id, until it is back.
         self.common = self.current.id
 
@@ -138,10 +139,12 @@ class Views:
             return None
         rings = self._rings()
         shape = tuple((part.ring.id, part.members) for part in rings)
+        old, members = self.current, self._known.members
+        is_provisional = self._is_provisional(change)
         is_needed = change.sides is not None or change.lost or change.returning is not None
+        is_needed = is_needed or (old.is_provisional and not is_provisional)
         if not is_needed and shape == self.current.shape:
             return None
-        old, members = self.current, self._known.members
         reason = change.reason
         if reason is ChangeReason.RING_REFORMED and not old.members <= members:
             reason = ChangeReason.RING_SPLIT
@@ -154,11 +157,27 @@ class Views:
             (old.members & members) - change.strangers,
             reason,
             change.stamp <= self._known.place,
-            is_provisional=not change.is_birth and (change.returning is None or old.is_provisional),
+            is_provisional=is_provisional,
             sources=NOBODY_ELSE.union(*(self._known.rings[ring].members for ring in self._known.parts)),
         )
         self.current = replace(view, number=old.number + 1) if view.place == old.place else view
+        if not is_provisional:
+            self.installed = members
         return self.current
+
+    def _is_provisional(self, change: _Change) -> bool:
+        """Tell whether those who have left may still deliver what comes next in the view before: until a ring is born
+        without them, and each ring that they were on has ended in one, for all it brings lies below."""
+        if change.sides is not None:
+            return False
+        if not change.is_birth:
+            return change.returning is None or self.current.is_provisional
+        known, left = self._known, self.installed - self._known.members
+        return any(
+            not left.isdisjoint(known.rings[ring].members)
+            and not any(after.id in known.born for after in known.successors(ring))
+            for ring in known.parts
+        )
 
     def _name(self, change: _Change, shape: PartShapes) -> ConfigurationId:
         """Return the id of the next view, and note what the others call it."""
