@@ -13,7 +13,7 @@ from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways import graph
 from ordercast.order.gateways.ends import Ends
-from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, domain_of
+from ordercast.order.gateways.items import NOBODY_ELSE, EndItem, LogicalRing, Processes, domain_of
 from ordercast.order.gateways.names import RingNames
 from ordercast.order.gateways.streams import RingStream
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
@@ -93,8 +93,20 @@ class Known:
         return self._heard
 
     def around(self, processes: Iterable[ProcessId]) -> Processes:
-        """Return some processes and whoever can be heard from them, as far as is known here."""
-        return graph.around(processes, self.bases, self.ends)
+        """Return some processes and whoever can be heard from them, at this place of the order."""
+        return graph.around(processes, self.bases, self.ends_in_order())
+
+    def ends_in_order(self) -> list[EndItem]:
+        """Return the ENDs of rings of the topology and of those that follow them. What a merge brings that is not born
+        may be known here and not yet there, and counts nowhere."""
+        reached = {*self.born, *self.parts}
+        todo = list(reached)
+        while todo:
+            for end in self.ends.of(todo.pop()):
+                if not end.successor.is_merge and end.successor.id not in reached:
+                    reached.add(end.successor.id)
+                    todo.append(end.successor.id)
+        return [end for end in self.ends if end.ring in reached]
 
     def beyond(self, domain: int) -> Processes:
         """Return who can be heard over one attachment alone."""

@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.ids import ConfigurationId
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.births import bear
 from ordercast.order.gateways.coverage import Coverage
@@ -279,21 +279,23 @@ class Timeline:
         self._settle()
         known.place = max(known.place, event.stamp)
         known.lost[ring] = known.lost.get(ring, NOBODY_ELSE) | missing
-        known.parts[ring] -= missing
-        self._strike(known.around(self._silent(ring, before & missing)))
-        stay = known.parts[ring]
+        stay = known.parts[ring] = before - missing
+        gone = known.around(self._silent(ring, before & missing))
+        if known.me not in gone:  # else what parts them is a ring behind a merge, and they come to that merge together
+            self._strike(gone)
         known.occurred[Occurrence.NETWORK_LEFT_AT_FRONT] += bool(before - stay and stay)
         if not stay:
             known.occurred[Occurrence.NETWORK_DELETED] += 1
             known.deleted.append(ring)
         self._leave(known.place, self._why_lost(ring) if stay else ChangeReason.RING_CUT_OFF, missing)
 
-    def _silent(self, ring: ConfigurationId, missing: Processes) -> Iterable[ProcessId]:
+    def _silent(self, ring: ConfigurationId, missing: Processes) -> Processes:
         """Return those of the missing members of a ring who are not known to have gone on without it."""
-        ends, domain = self._known.ends, domain_of(ring)
-        later = (end.half for end in ends if domain_of(end.ring) == domain and end.successor.id > ring)
-        gone_on = NOBODY_ELSE.union(*later)
-        return (process for process in missing - gone_on if not ends.is_past(process, ring))
+        domain = domain_of(ring)
+        later = (
+            end for end in self._known.ends_in_order() if domain_of(end.ring) == domain and end.successor.id > ring
+        )
+        return missing - NOBODY_ELSE.union(*(end.half for end in later))
 
     def _why_lost(self, ring: ConfigurationId) -> ChangeReason:
         """Return why members left a ring that goes on: in order, if all halves of it that are known say so."""
@@ -315,7 +317,7 @@ class Timeline:
         del known.parts[ring]
         known.lost.pop(ring, None)
         known.changed()
-        self._views.bear(known.place)
+        self._views.remove(known.place)
 
     def _bear(self, ring: LogicalRing) -> bool:
         if self.disputing(ring):

@@ -73,11 +73,12 @@ class _Change:
 class Views:
     """The views that one process goes through."""
 
-    __slots__ = ("_change", "_known", "common", "current", "installed")
+    __slots__ = ("_change", "_has_borne", "_known", "common", "current", "installed")
 
     def __init__(self, known: Known) -> None:
         self._known = known
         self._change: _Change | None = None
+        self._has_borne = False  # a ring was born since members have left
         self.current = self._first()
         self.installed = self.current.members  # of the last view that users had
         # What the others call it: whoever came alone to a merge has another past, and another id, until it is back.
@@ -94,7 +95,12 @@ class Views:
         self._change = _Change(stamp, reason, lost=lost)
 
     def bear(self, stamp: Stamp) -> None:
-        """Note that a ring has taken its predecessor's place, or that a ring has gone of which nothing is left."""
+        """Note that a ring has taken its predecessor's place."""
+        self._has_borne = True
+        self.remove(stamp)
+
+    def remove(self, stamp: Stamp) -> None:
+        """Note that a ring has gone of which nothing is left."""
         if self._change is None:
             self._change = _Change(stamp, ChangeReason.RING_REFORMED, is_birth=True)
 
@@ -162,7 +168,7 @@ class Views:
         )
         self.current = replace(view, number=old.number + 1) if view.place == old.place else view
         if not is_provisional:
-            self.installed = members
+            self.installed, self._has_borne = members, False
         return self.current
 
     def _is_provisional(self, change: _Change) -> bool:
@@ -172,6 +178,8 @@ class Views:
             return False
         if not change.is_birth:
             return change.returning is None or self.current.is_provisional
+        if self.current.is_provisional and not self._has_borne:
+            return True
         known, left = self._known, self.installed - self._known.members
         return any(
             not left.isdisjoint(known.rings[ring].members)
