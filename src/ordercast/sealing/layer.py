@@ -158,7 +158,7 @@ class Sealing(PassingLayer):
         used = self.keys.used if self.keys.used in keys.accepted else keys.used
         self._take(keys.using(used))
         for life in self.lives:
-            life.forget_keys(keys.accepted)
+            life.keep_keys(keys.secrets.values())
         if keys.at_once:
             self._use(keys.wanted, effects)
         self._consider(now, effects)

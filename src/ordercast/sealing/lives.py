@@ -10,7 +10,7 @@ that no recording names a later life by chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from ordercast.model.ids import NOBODY, Attachment, Instant, ProcessId, node_of
@@ -45,7 +45,7 @@ class HeardLife:
     def __init__(self, cipher: Cipher, salt: bytes, floor: int = 0) -> None:
         """`floor`: nothing up to this counter counts."""
         self._cipher = cipher
-        self._keys: dict[tuple[int, bytes, int], Tag] = {}
+        self._keys: dict[tuple[bytes, bytes, int], Tag] = {}  # by secret: a later key may have the number of one
         self._floor = floor
         self.salt = salt
         self.process: ProcessId = NOBODY
@@ -80,18 +80,18 @@ class HeardLife:
             found = self.windows[place] = Window(self._floor)
         return found
 
-    def proved(self, number: int, cluster: bytes, generation: int) -> Tag | None:
+    def proved(self, secret: bytes, cluster: bytes, generation: int) -> Tag | None:
         """Return what has opened a packet of it already."""
-        return self._keys.get((number, cluster, generation))
+        return self._keys.get((secret, cluster, generation))
 
-    def key(self, number: int, secret: bytes, cluster: bytes, generation: int) -> Tag:
+    def key(self, secret: bytes, cluster: bytes, generation: int) -> Tag:
         """Return what opens its packets, made once for each generation that was proved."""
-        found = self._keys.get((number, cluster, generation))
+        found = self._keys.get((secret, cluster, generation))
         return found or self._cipher.keyed(life_secret(secret, self.salt, cluster, generation))
 
-    def prove(self, number: int, cluster: bytes, generation: int, key: Tag) -> None:
+    def prove(self, secret: bytes, cluster: bytes, generation: int, key: Tag) -> None:
         """Something was opened with this key: it is kept. What was not proved takes nobody's place."""
-        name = number, cluster, generation
+        name = secret, cluster, generation
         if name not in self._keys:
             if len(self._keys) >= KEYS_KEPT_OF_ONE:
                 self._keys.clear()
@@ -102,9 +102,9 @@ class HeardLife:
         self._floor = max(self._floor, counter)
         self.windows = {place: Window(max(window.highest, counter)) for place, window in self.windows.items()}
 
-    def forget_keys(self, numbers: tuple[int, ...]) -> None:
-        """Keep those with these numbers alone."""
-        self._keys = {name: key for name, key in self._keys.items() if name[0] in numbers}
+    def keep_keys(self, secrets: Collection[bytes]) -> None:
+        """Forget what was made of other secrets."""
+        self._keys = {name: key for name, key in self._keys.items() if name[0] in secrets}
 
 
 class Lives:

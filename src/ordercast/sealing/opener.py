@@ -148,17 +148,17 @@ class Opener:
             self.copies += 1
             _, _, clear, size = copy
         else:
-            number, generation = data[KEY_AT], counter >> self._bits
+            generation = counter >> self._bits
             cluster = self._clusters(packet.attachment, packet.lane)
-            proved = life.proved(number, cluster, generation)
-            tag = proved or life.key(number, secret, cluster, generation)
+            proved = life.proved(secret, cluster, generation)
+            tag = proved or life.key(secret, cluster, generation)
             try:
                 body = tag.decrypt(nonce, data[SEALED_AT:], self._authenticated(packet, data))
             except self._forged:
                 self._refuse(SealRefusal.FORGED)
                 return
             if proved is None:
-                life.prove(number, cluster, generation, tag)
+                life.prove(secret, cluster, generation, tag)
             size = HEAD_SIZE + len(body)
             clear = HEAD.pack(OPENING, size, cluster, life.process) + body
             self.opened += 1
@@ -191,7 +191,7 @@ class Opener:
             self._refuse(SealRefusal.OLD)
             return
         cluster = self._clusters(packet.attachment, packet.lane)
-        tag = life.key(data[KEY_AT], secret, cluster, counter >> self._bits)
+        tag = life.key(secret, cluster, counter >> self._bits)
         clear = authenticated(data[: KEY_AT + 1], data[NETWORKS_AT], packet.lane)
         try:
             presence = decode_presence(tag.decrypt(data[NONCE], data[SEALED_AT + SALT_SIZE :], clear))
@@ -201,7 +201,7 @@ class Opener:
         if self._lives.doubles(life, now):
             self._refuse(SealRefusal.LIFE)
             return
-        life.prove(data[KEY_AT], cluster, counter >> self._bits, tag)
+        life.prove(secret, cluster, counter >> self._bits, tag)
         window.take(counter)
         self.opened += 1
         self._told(life, presence, counter, packet)
@@ -266,13 +266,13 @@ class Opener:
     ) -> bytes | None:
         """Return what is in the packets, each behind its head; None if one is forged."""
         cluster = self._clusters(packet.attachment, packet.lane)
-        tag = life.key(data[KEY_AT], secret, cluster, generation)
+        tag = life.key(secret, cluster, generation)
         head = HEAD.pack(OPENING, clear_size, cluster, life.process)
         try:
             opened = tag.open_run(data, packet.segment_size, head, self._authenticated(packet, data))
         except self._forged:
             return None
-        life.prove(data[KEY_AT], cluster, generation, tag)
+        life.prove(secret, cluster, generation, tag)
         return opened
 
     def _keep(self, packet: Packet, life: HeardLife, data: bytes, clear: bytes, size: int) -> None:

@@ -42,7 +42,7 @@ class OwnLife:
             raise ValueError(f"a salt has {SALT_SIZE} bytes, not {len(salt)}")
         self._cipher = cipher
         self._bits = generation_bits
-        self._keys: dict[tuple[int, bytes, int], Tag] = {}
+        self._keys: dict[tuple[bytes, bytes, int], Tag] = {}  # by secret: a later key may have the number of one
         self._is_ended = False
         self.counter = 0  # of the last packet
         self._settle(salt)
@@ -122,12 +122,12 @@ class OwnLife:
         return first
 
     def _key(self, key: tuple[int, bytes], cluster: bytes, counter: int) -> Tag:
-        number, secret = key
+        _, secret = key
         generation = counter >> self._bits
-        found = self._keys.get((number, cluster, generation))
+        found = self._keys.get((secret, cluster, generation))
         if found is None:
             if len(self._keys) >= KEYS_KEPT:
                 self._keys.clear()
             found = self._cipher.keyed(life_secret(secret, self.salt, cluster, generation))
-            self._keys[number, cluster, generation] = found
+            self._keys[secret, cluster, generation] = found
         return found

@@ -11,6 +11,7 @@ from ordercast.daemon.sealed import AesGcm
 from ordercast.model.ids import Instant
 from ordercast.model.inputs import Lane
 from ordercast.sealing.cipher import Cipher
+from ordercast.sealing.keys import ClusterKey
 from ordercast.sealing.opener import SealRefusal
 from ordercast.sealing.own import OwnLife, SealingEnded
 from ordercast.sealing.packet import GROWTH, KEY_AT, NETWORKS_AT, Presence, encode_presence
@@ -145,6 +146,19 @@ def test_a_copy_kept_of_an_earlier_life_is_nobodys_when_a_life_has_its_number_ag
     ends.greeted()
     assert ends.open(recorded, size, network=1) == []
     assert ends.opener.refused == {SealRefusal.FORGED: len(bodies)}
+
+
+@pytest.mark.parametrize("bodies", [BODIES[:1], BODIES])
+def test_a_key_that_has_the_number_of_an_earlier_one_opens_what_is_sealed_with_it(bodies: tuple[bytes, ...]) -> None:
+    """Numbers are one byte: in a life with many keys one comes again."""
+    ends = Ends().greeted()
+    assert ends.open(*ends.sealed(*bodies)) == _clear(*bodies)
+    again = next(key for i in range(10_000) if (key := ClusterKey(i.to_bytes(32, "big"))).id == KEY.id)
+    ends.opener.keys = ring_of(again)
+    for life in ends.lives:
+        life.keep_keys((again.secret,))
+    assert ends.open(*ends.sealed(*bodies, key=again)) == _clear(*bodies)
+    assert not ends.opener.refused
 
 
 def test_clear_packets_pass_while_they_are_accepted() -> None:
