@@ -45,7 +45,7 @@ class HeardLife:
     def __init__(self, cipher: Cipher, salt: bytes, floor: int = 0) -> None:
         """`floor`: nothing up to this counter counts."""
         self._cipher = cipher
-        self._keys: dict[tuple[bytes, bytes, int], Tag] = {}  # by secret: a later key may have the number of one
+        self._keys: dict[tuple[bytes, bytes, int], Tag] = {}  # by secret: a later key may have an earlier one's number
         self._floor = floor
         self.salt = salt
         self.process: ProcessId = NOBODY

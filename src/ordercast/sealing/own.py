@@ -42,7 +42,7 @@ class OwnLife:
             raise ValueError(f"a salt has {SALT_SIZE} bytes, not {len(salt)}")
         self._cipher = cipher
         self._bits = generation_bits
-        self._keys: dict[tuple[bytes, bytes, int], Tag] = {}  # by secret: a later key may have the number of one
+        self._keys: dict[tuple[bytes, bytes, int], Tag] = {}  # by secret: a later key may have an earlier one's number
         self._is_ended = False
         self.counter = 0  # of the last packet
         self._settle(salt)
@@ -86,7 +86,7 @@ class OwnLife:
             room = (1 << self._bits) - ((self.counter + 1) & ((1 << self._bits) - 1))  # in this generation
             stop = min(end, at + room * size)
             first = self._take(-((at - stop) // size))
-            tag = self._key(key, cluster, first)
+            tag = self._key(key[1], cluster, first)
             runs.append(tag.seal_run(data, at, stop, size, opening, self._number, first, bits, clear))
             at = stop
         return runs[0] if len(runs) == 1 else b"".join(runs), size + GROWTH
@@ -98,7 +98,7 @@ class OwnLife:
         length, counter, opening = len(data) + GROWTH, self._take(1), opening_of(key[0])
         nonce = NONCE_LAYOUT.pack(length, self._number, counter >> 32, counter & 0xFFFFFFFF)
         clear = authenticated(opening, bits, lane, target)
-        sealed = self._key(key, cluster, counter).encrypt(nonce, data[HEAD_SIZE:], clear)
+        sealed = self._key(key[1], cluster, counter).encrypt(nonce, data[HEAD_SIZE:], clear)
         return b"".join((opening, nonce, _BYTES[bits], sealed)), length
 
     def presence(
@@ -110,7 +110,7 @@ class OwnLife:
         nonce = NONCE_LAYOUT.pack(
             PRESENCE_MIN + len(body), self._number, counter >> 32 | PRESENCE_BIT, counter & 0xFFFFFFFF
         )
-        sealed = self._key(key, cluster, counter).encrypt(nonce, body, authenticated(opening, bits, lane))
+        sealed = self._key(key[1], cluster, counter).encrypt(nonce, body, authenticated(opening, bits, lane))
         return b"".join((opening, nonce, bytes((bits,)), self.salt, sealed))
 
     def _take(self, count: int) -> int:
@@ -121,8 +121,7 @@ class OwnLife:
         self.counter += count
         return first
 
-    def _key(self, key: tuple[int, bytes], cluster: bytes, counter: int) -> Tag:
-        _, secret = key
+    def _key(self, secret: bytes, cluster: bytes, counter: int) -> Tag:
         generation = counter >> self._bits
         found = self._keys.get((secret, cluster, generation))
         if found is None:

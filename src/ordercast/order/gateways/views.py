@@ -66,7 +66,7 @@ class _Change:
     sides: tuple[ConfigurationId, ...] | None = None  # of a merge: the views of all sides
     strangers: Processes = NOBODY_ELSE  # members who come from elsewhere, though they were in the view
     lost: Processes = NOBODY_ELSE  # of a ring that has ended: nothing more is known of these
-    is_birth: bool = False  # a ring was born here
+    is_birth: bool = False  # a ring was born here, or one has gone without a successor
     returning: ProcessId | None = None  # takes over the view of the others
 
 
