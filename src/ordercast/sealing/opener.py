@@ -37,7 +37,7 @@ from ordercast.sealing.packet import (
     decode_presence,
     names_target,
 )
-from ordercast.wire.head import CLEAR, HEAD, HEAD_SIZE, LENGTH_AT, OPENING
+from ordercast.wire.head import CLEAR, HEAD, LENGTH_AT, OPENING
 
 COPIES_KEPT: Final = 32  # reads that were opened, for copies of them that come on other networks
 RUN_MAX: Final = 256  # packets that are opened by one call
@@ -152,15 +152,15 @@ class Opener:
             cluster = self._clusters(packet.attachment, packet.lane)
             proved = life.proved(secret, cluster, generation)
             tag = proved or life.key(secret, cluster, generation)
+            size = len(data) - GROWTH
+            head = HEAD.pack(OPENING, size, cluster, life.process)
             try:
-                body = tag.decrypt(nonce, data[SEALED_AT:], self._authenticated(packet, data))
+                clear = tag.open_run(data, len(data), head, self._authenticated(packet, data))
             except self._forged:
                 self._refuse(SealRefusal.FORGED)
                 return
             if proved is None:
                 life.prove(secret, cluster, generation, tag)
-            size = HEAD_SIZE + len(body)
-            clear = HEAD.pack(OPENING, size, cluster, life.process) + body
             self.opened += 1
             if is_shared:
                 self._keep(packet, life, data, clear, size)

@@ -25,11 +25,9 @@ from ordercast.sealing.packet import (
     bits_of,
     opening_of,
 )
-from ordercast.wire.head import HEAD_SIZE
 
 GENERATION_BITS: Final = 24  # a new key for so many packets: 2 to the power of it
 KEYS_KEPT: Final = 64
-_BYTES: Final = [bytes((number,)) for number in range(256)]
 
 
 class SealingEnded(Error):
@@ -76,10 +74,10 @@ class OwnLife:
         """Return packets of an engine as they go out. `key`: number and secret."""
         data, size = burst
         bits = bits_of(networks)
-        if len(data) <= size:
-            return self._seal_one(key, cluster, data, bits, lane, target)
         opening = opening_of(key[0])
         clear = authenticated(opening, bits, lane, target)
+        if len(data) <= size:
+            return self._seal_one(key[1], cluster, data, opening, bits, clear)
         runs: list[bytes] = []
         at, end = 0, len(data)
         while at < end:
@@ -91,15 +89,11 @@ class OwnLife:
             at = stop
         return runs[0] if len(runs) == 1 else b"".join(runs), size + GROWTH
 
-    def _seal_one(
-        self, key: tuple[int, bytes], cluster: bytes, data: bytes, bits: int, lane: Lane, target: ProcessId
-    ) -> Burst:
+    def _seal_one(self, secret: bytes, cluster: bytes, data: bytes, opening: bytes, bits: int, clear: bytes) -> Burst:
         """A packet that is alone, as tokens are: less is done around the cipher."""
-        length, counter, opening = len(data) + GROWTH, self._take(1), opening_of(key[0])
-        nonce = NONCE_LAYOUT.pack(length, self._number, counter >> 32, counter & 0xFFFFFFFF)
-        clear = authenticated(opening, bits, lane, target)
-        sealed = self._key(key[1], cluster, counter).encrypt(nonce, data[HEAD_SIZE:], clear)
-        return b"".join((opening, nonce, _BYTES[bits], sealed)), length
+        size, counter = len(data), self._take(1)
+        tag = self._key(secret, cluster, counter)
+        return tag.seal_run(data, 0, size, size, opening, self._number, counter, bits, clear), size + GROWTH
 
     def presence(
         self, key: tuple[int, bytes], cluster: bytes, body: bytes, networks: tuple[int, ...], lane: Lane

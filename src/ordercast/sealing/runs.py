@@ -18,6 +18,7 @@ from ordercast.wire.cuts import cut
 from ordercast.wire.head import HEAD_SIZE, LENGTH_AT
 
 ROW_AT: Final = 15  # the last byte of the counter
+_BYTES: Final = [bytes((number,)) for number in range(256)]
 _RAMP: Final = bytes(range(256)) * 3
 
 
@@ -42,19 +43,25 @@ class Looped:
         clear: bytes,
         /,
     ) -> bytes:
-        full, rest = divmod(end - at, size)
         upper, lower = counter >> 32, counter & 0xFFFFFFFF
+        if end - at <= size:  # one, as a token is
+            nonce = NONCE_LAYOUT.pack(end - at + GROWTH, life, upper, lower)
+            sealed = self.encrypt(nonce, data[at + HEAD_SIZE : end], clear)
+            return b"".join((opening, nonce, _BYTES[networks], sealed))
+        full, rest = divmod(end - at, size)
         numbers = range(lower, lower + full)
         bodies = cut(data, at, (size,) * full, HEAD_SIZE) if full else ()
         nonces = list(map(NONCE_LAYOUT.pack, repeat(size + GROWTH), repeat(life), repeat(upper), numbers))
         if rest:
             bodies = (*bodies, data[end - rest + HEAD_SIZE : end])
             nonces.append(NONCE_LAYOUT.pack(rest + GROWTH, life, upper, lower + full))
-        sealed = map(self.encrypt, nonces, bodies, repeat(clear))
-        packets = zip(repeat(opening), nonces, repeat(bytes((networks,))), sealed, strict=False)
+        all_sealed = map(self.encrypt, nonces, bodies, repeat(clear))
+        packets = zip(repeat(opening), nonces, repeat(_BYTES[networks]), all_sealed, strict=False)
         return b"".join(chain.from_iterable(packets))
 
     def open_run(self, data: bytes, size: int, head: bytes, clear: bytes, /) -> bytes:
+        if len(data) == size:
+            return head + self.decrypt(data[NONCE], data[SEALED_AT:], clear)
         full, rest = divmod(len(data), size)
         pieces = _layout(size, full).unpack_from(data)
         nonces, bodies = pieces[::2], pieces[1::2]
