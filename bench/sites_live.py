@@ -25,6 +25,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -253,8 +254,8 @@ def fair() -> Iterator[LiveRow]:
             sender = socket.create_connection(listener.getsockname(), source_address=(hosts[0].address(segment=2), 0))
         got = [0]
         threads = [
-            threading.Thread(target=drain, args=(listener, got)),
-            threading.Thread(target=fill, args=(sender,)),
+            threading.Thread(target=drain, args=(listener, got), daemon=True),
+            threading.Thread(target=fill, args=(sender,), daemon=True),
         ]
         for thread in threads:
             thread.start()
@@ -376,6 +377,8 @@ def main() -> int:
     options = parser.parse_args()
     if (problem := why_not(switch=True)) is not None:
         sys.exit(f"this needs hosts of its own, and {problem}")
+    if "hop" in options.only and shutil.which("ping") is None:
+        sys.exit("the row hop compares with ping, and the command ping is not installed")
     found: list[LiveRow] = []
     for name in options.only.split(","):
         for row in ROWS[name]():

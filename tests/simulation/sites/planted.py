@@ -384,7 +384,7 @@ FAULTS = (
     PlantedFault("installed before all are ready", _hasty, frozenset({Promise.SAFE_DELIVERY})),
     # The witness names the rule; a promise to users would be broken in few of these runs.
     PlantedFault(
-        "delivery after begin", _no_hold, frozenset({SitesPromise.HELD}), runs=1, first=3, scene=killed_in_turns
+        "delivery after begin", _no_hold, frozenset({SitesPromise.HELD}), runs=1, first=4, scene=killed_in_turns
     ),
     PlantedFault("no orphans", _no_orphans, frozenset({SitesPromise.ORPHANS}), runs=1, first=15),
     PlantedFault("updates that nobody waits for", _chatter, frozenset({SitesPromise.SILENCE}), runs=2),

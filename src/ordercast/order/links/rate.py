@@ -16,9 +16,11 @@ from ordercast.order.links.config import LinkConfig
 from ordercast.order.links.regulator import Regulator
 
 BREATH_NS: Final = MILLISECOND  # who must wait for the rate waits at least so long: a timer for each packet is too many
-BURST: Final = 16_384  # bytes, wherever nothing else is said
+BURST: Final = 16_384  # bytes, wherever nothing else is said,
+LATE_NS: Final = 10 * MILLISECOND  # or what leaves in this time, if that is more: a timer that comes late costs no rate
 FIRST_WINDOW: Final = 10  # packets
 LEAST_WINDOW: Final = 4
+QUEUED: Final = 1.5  # a round trip so many times the shortest: what is sent more would wait in a queue of the path
 PACING: Final = 1.25  # packets may leave so much faster than the window in a round trip
 _UNITS: Final = {"kbit": 1_000, "mbit": 1_000_000, "gbit": 1_000_000_000}
 
@@ -33,7 +35,7 @@ class Bucket:
 
     def ready_at(self, now: Instant) -> Instant:
         """Return when the next packet may leave."""
-        ready = self._empty_at - self.burst * 8 * SECOND // self.rate
+        ready = self._empty_at - max(self.burst * 8 * SECOND // self.rate, LATE_NS)
         return now if ready <= now else Instant(max(ready, now + BREATH_NS))
 
     def left(self, size: int, now: Instant) -> None:
@@ -69,9 +71,9 @@ class Fixed:
 
 
 class Fair:
-    """A window that grows by a packet per round trip, twice as fast until the first loss, and is halved by a loss, once
-    for all packets that were under way then. Who sends so little that the window never kept a packet back may go on
-    sending as much as anybody who begins."""
+    """A window that grows by a packet per round trip, and is halved by a loss, once for all packets that were under way
+    then. Until the first loss, or until round trips show that packets wait on the path, it doubles in each. Who sends
+    so little that the window never kept a packet back may go on sending as much as anybody who begins."""
 
     def __init__(self, window: int, packet_size: int) -> None:
         self._window_max = window
@@ -80,6 +82,7 @@ class Fair:
         self._doubles_below = float(window)
         self._halved_at = -1
         self._round_trip = 0  # smooth; 0: unknown
+        self._shortest = 0  # likewise, of all
         self._is_full = False  # the window was what kept packets back, since the last acknowledgement
         self._was_full = False  # likewise, since it was halved
         self._bucket = Bucket(SECOND, BURST)
@@ -110,6 +113,9 @@ class Fair:
     def acknowledged(self, packets: int, round_trip: int, now: Instant) -> None:
         if round_trip:
             self._round_trip += (round_trip - self._round_trip) // 8 if self._round_trip else round_trip
+            self._shortest = min(round_trip, self._shortest or round_trip)
+            if self._round_trip > QUEUED * self._shortest:
+                self._doubles_below = min(self._doubles_below, self._window)
         if self._is_full:
             grown = packets if self._window < self._doubles_below else packets / self._window
             self._window = min(self._window + grown, float(self._window_max))

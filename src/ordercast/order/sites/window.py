@@ -18,9 +18,8 @@ LEAST = 512  # and is never less than the whole divided by this
 STEP = 8  # it grows by this part of itself, twofold before it has ever shrunk
 DRAIN_MAX_NS = 2_000 * MILLISECOND  # it stands for no longer
 
-SHORT_MS = 100  # a queue that was long is told to be short again below this
 REPORT_MS_MAX = (1 << 16) - 1
-NEWS = 0.5, 1.5  # less or more than so many times what was told is news
+NEWS = 0.75, 1.33  # less or more than so many times what was told is news
 
 
 class QueueReport:
@@ -30,14 +29,13 @@ class QueueReport:
         self.told_ms = 0  # 0: they are short
 
     def is_news(self, queue_ns: int) -> bool:
-        """Hear how long the longest is now; return whether that is to be told."""
+        """Hear how long the longest is now; return whether that is to be told. A window shrinks by what was told as
+        long as nothing else is: a queue that is short again is news at once, or links would run dry."""
         queue_ms, told_ms = min(queue_ns // MILLISECOND, REPORT_MS_MAX), self.told_ms
-        if queue_ns > QUEUE_MAX_NS:
-            if told_ms and NEWS[0] < queue_ms / told_ms < NEWS[1]:
-                return False
-            self.told_ms = queue_ms
-        elif told_ms and queue_ms < SHORT_MS:
+        if queue_ns <= QUEUE_MAX_NS:
             self.told_ms = 0
+        elif not told_ms or not NEWS[0] < queue_ms / told_ms < NEWS[1]:
+            self.told_ms = queue_ms
         return self.told_ms != told_ms
 
 

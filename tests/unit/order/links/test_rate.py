@@ -10,7 +10,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND, Instant
 from ordercast.order.links.config import FAR
 from ordercast.order.links.link import Link
-from ordercast.order.links.rate import FIRST_WINDOW, Bucket, Fair, Fixed, rate_from, regulator_from
+from ordercast.order.links.rate import FIRST_WINDOW, LATE_NS, Bucket, Fair, Fixed, rate_from, regulator_from
 from ordercast.order.links.regulator import Regulator
 from ordercast.sim.channel import Channel
 from tests.unit.order.links.pair import Pair, make_link
@@ -19,7 +19,7 @@ MS = MILLISECOND
 
 
 def test_a_bucket_lets_a_burst_go_and_then_the_rate() -> None:
-    bucket = Bucket(8_000_000, 5_000)  # a byte in a microsecond
+    bucket = Bucket(8_000_000, 15_000)  # a byte in a microsecond
     now, left = 0, []
     while now < SECOND // 10:
         ready = bucket.ready_at(Instant(now))
@@ -28,19 +28,42 @@ def test_a_bucket_lets_a_burst_go_and_then_the_rate() -> None:
         else:
             bucket.left(1_000, Instant(now))
             left.append(now)
-    assert left[:6] == [0] * 6
-    assert left[6] > 0
-    assert abs(len(left) - 106) <= 2
+    assert left[:16] == [0] * 16
+    assert left[16] > 0
+    assert abs(len(left) - 116) <= 2
     for first, at in enumerate(left):
         later = [one for one in left[first:] if one <= at + 10 * MS]
-        assert len(later) * 1_000 <= 10_000 + 5_000 + 1_000, "a burst and what leaks out, no more"
+        assert len(later) * 1_000 <= 10_000 + 15_000 + 1_000, "a burst and what leaks out, no more"
 
 
 def test_what_waits_for_the_rate_has_a_deadline_that_is_not_too_near() -> None:
-    bucket = Bucket(SECOND, 1_000)
-    for _ in range(3):
-        bucket.left(1_000, Instant(0))
+    bucket = Bucket(8_000_000, 1_000)
+    bucket.left(LATE_NS // 1_000 + 100, Instant(0))
     assert bucket.ready_at(Instant(0)) == MS
+
+
+def test_a_timer_that_comes_late_costs_no_rate() -> None:
+    bucket, now, sent = Bucket(50_000_000), 0, 0
+    while now < SECOND:
+        while (ready := bucket.ready_at(Instant(now))) <= now:
+            bucket.left(1_250, Instant(now))
+            sent += 1_250
+        now = ready + 4 * MS
+    assert sent * 8 > 0.99 * 50_000_000
+
+
+def test_a_fair_window_doubles_no_more_once_packets_wait_on_the_path() -> None:
+    fair = Fair(1_000, 1_200)
+    for now in range(1, 20):
+        fair.has_room(5_000)
+        fair.acknowledged(10, 50 * MS, Instant(now))
+    doubled = fair.window
+    assert doubled == FIRST_WINDOW + 190
+    while fair.rate * 50 * MS > 0.6 * fair.window * 1_200 * 8 * SECOND:  # until the smooth one has followed
+        fair.acknowledged(0, 100 * MS, Instant(30))
+    fair.has_room(5_000)
+    fair.acknowledged(doubled, 100 * MS, Instant(40))
+    assert fair.window == doubled + 1
 
 
 def transfer(regulator: Regulator, loss: float, channel: Channel, count: int) -> tuple[Pair, float]:
