@@ -44,7 +44,7 @@ class Looped:
         /,
     ) -> bytes:
         upper, lower = counter >> 32, counter & 0xFFFFFFFF
-        if end - at <= size:  # one, as a token is
+        if end - at <= size:
             nonce = NONCE_LAYOUT.pack(end - at + GROWTH, life, upper, lower)
             sealed = self.encrypt(nonce, data[at + HEAD_SIZE : end], clear)
             return b"".join((opening, nonce, _BYTES[networks], sealed))
