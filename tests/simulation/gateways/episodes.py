@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
-from ordercast.order.gateways.items import Processes, TopologyItem
+from ordercast.order.gateways.items import NOBODY_ELSE, Processes, TopologyItem
 from tests.simulation.gateways.hostile import Run
 from tests.simulation.gateways.ideal import Host, World
 
@@ -77,8 +77,8 @@ class Episodes(Run):
         for host in rng.sample(world.alive, 2):
             self._send(host)
 
-    def _lossy_turn(self, receiving: float) -> None:
-        """Let everybody do a little, and receive less."""
+    def _lossy_turn(self, receiving: float, asleep: Processes = NOBODY_ELSE) -> None:
+        """Let everybody do a little, and receive less; the order of some may be asleep."""
         rng, world = self.rng, self.world
         for host in world.alive:
             for domain in host.domains:
@@ -88,7 +88,7 @@ class Episodes(Run):
                     world.receive(host, domain)
                 if rng.random() < 0.5:
                     world.deliver(host, domain)
-            if rng.random() < 0.6:
+            if rng.random() < 0.6 and host.id not in asleep:
                 host.step()
 
     def _turns(self, turns: int) -> None:

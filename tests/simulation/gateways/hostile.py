@@ -9,7 +9,7 @@ from collections import Counter
 from hashlib import blake2b
 
 from ordercast.model.ids import ProcessId
-from ordercast.order.gateways.items import EVERYTHING
+from ordercast.order.gateways.items import EVERYTHING, NOBODY_ELSE, Processes
 from tests.simulation.gateways.ideal import Host, Message, Native, World
 from tests.simulation.gateways.judges import verdict
 
@@ -47,12 +47,13 @@ class Run:
 
     safe_share = 0.4  # of all messages
     rounds_max = 600  # in which all have come together, or never will
+    topologies = TOPOLOGIES
 
     def __init__(self, seed: int, world: type[World] = World, steps: int = 700) -> None:
         self.rng = random.Random(seed * 7919 + 1)
         self.world = world(seed)
-        self.name = self.rng.choice(sorted(TOPOLOGIES))
-        self.domains, gateways, others = TOPOLOGIES[self.name]
+        self.name = self.rng.choice(sorted(self.topologies))
+        self.domains, gateways, others = self.topologies[self.name]
         for domains in (*gateways, *others):
             self.world.add(domains)
         self.messages = 0
@@ -188,28 +189,34 @@ class Run:
         return self._settle() and self.say_more(1)
 
     def _settle(self) -> bool:
-        rng, world = self.rng, self.world
+        world = self.world
         for _ in range(self.rounds_max):
             for domain in self.domains:
                 hosts = [host for host in world.alive if domain in host.domains]
                 if not any(domain in host.attempts for host in hosts) and not world.is_formed(domain):
                     world.reform(domain, 0)
-            for host in world.alive:
-                for domain in host.domains:
-                    attempt = host.attempts.get(domain)
-                    if attempt is not None and (world.rings[attempt.ring].is_broken or rng.random() < 0.6):
-                        world.install(host, domain)
-                    world.visit(host, domain, 50)
-            for host in world.alive:
-                for domain in host.domains:
-                    for _ in range(10):
-                        world.receive(host, domain)
-                    world.deliver(host, domain, is_all=True)
-                    world.tell_lowest(domain, host)
-                host.step()
+            self._round()
             if self._is_settled():
                 return True
         return False
+
+    def _round(self, asleep: Processes = NOBODY_ELSE) -> None:
+        """Let everybody do all that it can, but those whose order sleeps."""
+        rng, world = self.rng, self.world
+        for host in world.alive:
+            for domain in host.domains:
+                attempt = host.attempts.get(domain)
+                if attempt is not None and (world.rings[attempt.ring].is_broken or rng.random() < 0.6):
+                    world.install(host, domain)
+                world.visit(host, domain, 50)
+        for host in world.alive:
+            for domain in host.domains:
+                for _ in range(10):
+                    world.receive(host, domain)
+                world.deliver(host, domain, is_all=True)
+                world.tell_lowest(domain, host)
+            if host.id not in asleep:
+                host.step()
 
     def _is_settled(self) -> bool:
         world = self.world

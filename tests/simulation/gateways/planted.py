@@ -171,14 +171,18 @@ def _residual_by_highest(patch: pytest.MonkeyPatch) -> None:
 
 
 def _residual_not_onto_own_ring(patch: pytest.MonkeyPatch) -> None:
-    right = Forwarding._goes_onto
+    right = Forwarding._put
 
-    def wrong(self: Forwarding, domain: int, item: Flooded, half: Processes | None) -> bool:
-        if isinstance(item, Stretch) and self._known.own[domain] == item.ring:
-            return False
-        return right(self, domain, item, half)
+    def wrong(self: Forwarding, domain: int, item: Flooded, since: Stamp, half: Processes | None) -> None:
+        if not isinstance(item, Stretch) or half is None or self._known.own[domain] != item.ring:
+            right(self, domain, item, since, half)
 
-    patch.setattr(Forwarding, "_goes_onto", wrong)
+    patch.setattr(Forwarding, "_put", wrong)
+
+
+def _regular_not_onto_next_ring(patch: pytest.MonkeyPatch) -> None:
+    """Members of a ring that has ended are not told which of its last packets were regular elsewhere."""
+    patch.setattr(Forwarding, "put_early", lambda self, domain: self._early[domain].clear())
 
 
 def _out_of_order(patch: pytest.MonkeyPatch) -> None:
@@ -186,7 +190,7 @@ def _out_of_order(patch: pytest.MonkeyPatch) -> None:
 
     def wrong(self: Forwarding, item: Flooded, since: Stamp, domain: int | None, half: Processes | None) -> None:
         for other, queue in self.queues.items():
-            if other != domain and self._goes_onto(other, item, half):
+            if other != domain and not self._waits(other, item, half):
                 queue.insert(
                     max(0, len(queue) - 1) if isinstance(item, Stretch) else len(queue), Carried(item, since, half)
                 )
@@ -368,6 +372,7 @@ PLANTED = (
     PlantedFault("last words speak for rings", _last_words_speak_for_rings, (1,)),
     PlantedFault("residual by highest", _residual_by_highest, (), scene=scenes.residual_with_a_hole),
     PlantedFault("residual not onto own ring", _residual_not_onto_own_ring, (), scene=scenes.residual_of_others),
+    PlantedFault("regular not onto next ring", _regular_not_onto_next_ring, (), scene=scenes.regular_elsewhere),
     PlantedFault("out of order", _out_of_order, (0,)),
     PlantedFault("birth at the clock", _birth_at_the_clock, (0,), in_episodes=True),
     PlantedFault("no stamp at commit", _no_stamp_at_commit, (), scene=scenes.held_and_not_handed_up),

@@ -144,6 +144,25 @@ def residual_of_others() -> NetworkPlay:
     return play
 
 
+def regular_elsewhere() -> NetworkPlay:
+    """Two packets of the first ring are regular at 4 alone, which carries them to the second ring. There 3 hears one
+    while it is still on the first ring, and one when it is no longer. It must put both on its next ring, for 1 had them
+    when the ring ended, and does not know that they are regular."""
+    play = parallel()
+    play.slow = {(1, 1), (2, 1), (3, 1)}
+    play.send(2, "first")
+    play.settle()
+    play.slow.add((3, 2))
+    play.send(2, "second")
+    play.settle()
+    play.cut(1, people(1, 3), people(2, 4))
+    play.install(1, 1, 3)
+    play.slow.clear()
+    play.settle()
+    assert _is_together(play)
+    return play
+
+
 def lost_and_back() -> NetworkPlay:
     """The halves 3 5 and 4 6 of the second ring are to merge, when 4 6 is lost with the way over the first ring. The
     merge brings it back, and 1 has heard of that before it goes on. All the same it was lost, as for the others."""
@@ -198,5 +217,5 @@ def a_half_that_some_hear_of() -> NetworkPlay:
 
 SCENES: tuple[Scene, ...] = (
     *(residual_with_a_hole, stated_behind_a_merge, held_and_not_handed_up, halves_of_two_minds),
-    *(residual_of_others, lost_and_back, agreed_and_not_installed, a_half_that_some_hear_of),
+    *(residual_of_others, regular_elsewhere, lost_and_back, agreed_and_not_installed, a_half_that_some_hear_of),
 )

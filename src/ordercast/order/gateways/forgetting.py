@@ -82,11 +82,14 @@ class Stability:
         )
 
     def _kept_rings(self) -> set[ConfigurationId]:
+        """Return the rings that matter. Copies of what a ring brought may come as long as not everybody has passed it,
+        though the ring was cut off and is gone here."""
         known = self._known
         kept = set(known.parts) | set(known.own.values())
         for end in known.ends:
             kept |= {end.ring, end.successor.id}
         for ring in known.rings.values():
-            if ring.birth > known.stable or self._coverage.newest(ring.id) > known.stable:
+            newest = max(known.streams[ring.id].front, self._coverage.newest(ring.id))
+            if newest > known.stable:  # the front of a ring is never below its birth
                 kept.add(ring.id)
         return kept

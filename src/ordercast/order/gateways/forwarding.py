@@ -1,9 +1,12 @@
 """Forwarding: what is taken from one attachment goes to all others, in the order taken, once.
 
 First copies count, the rest is dropped. Packets of a ring do not go back onto it, unless they are residual: another
-half of it may lack them. What came over a link that began with a merge bears the merge's place, `since`. Whoever is not
-past the merge keeps the item aside and carries it on; whoever is past it without having had it can have got it from
-nobody, and drops it. Nothing at or below `since` is taken.
+half of it may lack them. Regular ones may come another way before the own ring hands them up here. If it ends now, they
+are residual ones for its members, who must hear that they are regular before they hear anything that rests on it.
+
+What came over a link that began with a merge bears the merge's place, `since`. Whoever is not past the merge keeps the
+item aside and carries it on; whoever is past it without having had it can have got it from nobody, and drops it.
+Nothing at or below `since` is taken.
 """
 
 from __future__ import annotations
@@ -66,6 +69,8 @@ class Forwarding:
         self._masks = masks
         self._is_wanted = masks.is_wanted
         self.queues: dict[int, deque[Carried]] = {domain: deque() for domain in known.domains}
+        # What came of an own ring another way, and has not been handed up there: packets, and notices behind them.
+        self._early: dict[int, deque[Carried]] = {domain: deque() for domain in known.domains}
         # Links that began with a merge, by domain and gateway.
         self.links: dict[int, dict[ProcessId, Stamp]] = {domain: {} for domain in known.domains}
         self._aside: list[_Aside] = []
@@ -164,17 +169,49 @@ class Forwarding:
         """Queue an item for all attachments but the one it came on. A link that all have passed needs no mention."""
         if since <= self._known.stable:
             since = NO_STAMP
-        for other, queue in self.queues.items():
-            if other == domain or not self._goes_onto(other, item, half):
+        for other in self.queues:
+            if other == domain:
                 continue
-            if isinstance(item, Stretch) and half is None and (item.is_hollow or not self._is_wanted(other, item)):
-                self._put_hollow(queue, Carried(item.hollow(), since))
+            if isinstance(item, EndItem):
+                self.put_early(other)
+            if self._waits(other, item, half):
+                self._early[other].append(Carried(item, since))
             else:
-                queue.append(Carried(item, since, half))
+                self._put(other, item, since, half)
 
-    def _goes_onto(self, domain: int, item: Flooded, half: Processes | None) -> bool:
-        """Whether an item goes onto an attachment: packets not onto their own ring, unless they are residual."""
-        return not isinstance(item, Stretch) or half is not None or self._known.own[domain] != item.ring
+    def _put(self, domain: int, item: Flooded, since: Stamp, half: Processes | None) -> None:
+        if isinstance(item, Stretch) and half is None and (item.is_hollow or not self._is_wanted(domain, item)):
+            self._put_hollow(self.queues[domain], Carried(item.hollow(), since))
+        else:
+            self.queues[domain].append(Carried(item, since, half))
+
+    def _waits(self, domain: int, item: Flooded, half: Processes | None) -> bool:
+        """Whether an item does not go onto an attachment at once: regular packets of the own ring there, which will
+        hand them up; and, behind such packets, how far it is said to be."""
+        if isinstance(item, Stretch):
+            return half is None and self._known.own[domain] == item.ring
+        return isinstance(item, NoticeItem) and bool(self._early[domain]) and self._known.own[domain] == item.ring
+
+    def handed_up(self, domain: int, seq: int) -> None:
+        """Hear that an own ring has handed up its regular packets up to a seq: all of its members get them from it."""
+        early = self._early[domain]
+        while early:
+            item, since, _ = early[0]
+            if isinstance(item, Stretch):
+                if item.seqs[-1] > seq:
+                    return
+            else:
+                self.queues[domain].append(Carried(item, since))
+            early.popleft()
+
+    def put_early(self, domain: int) -> None:
+        """Queue what an own ring has not handed up: it has ended, or an END follows by which others may take it to have
+        ended. Its members must know before that these packets are regular."""
+        early = self._early[domain]
+        while early:
+            item, since, _ = early.popleft()
+            assert isinstance(item, Stretch | NoticeItem)
+            self._put(domain, item, since, None)
 
     def _put_hollow(self, queue: deque[Carried], carried: Carried) -> None:
         """Queue how far a ring has come, in the place of what was last said of that, if it still waits."""

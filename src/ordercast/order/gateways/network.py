@@ -224,6 +224,8 @@ class RingNetwork:
             stretch = replace(stretch, ring=ring.id)
         half = None if companions is None else companions & ring.members
         self.forwarding.accept(stretch, NO_STAMP, domain, half)
+        if half is None:
+            self.forwarding.handed_up(domain, stretch.seqs[-1])
         stamp = (stretch.tick, ring.tag, stretch.seqs[-1])
         self.coverage.count(ring.id, Column(ring.id, half), stamp, companions is None)
 
@@ -358,6 +360,7 @@ class RingNetwork:
 
     def _move(self, domain: int, ring: ConfigurationId) -> None:
         self.known.own[domain] = ring
+        self.forwarding.put_early(domain)
         self.known.changed()
 
     def _state_all(self, domain: int, ring: ConfigurationId) -> None:
