@@ -15,6 +15,7 @@ Rows, each with what is asked of it (issue "Sites", What will be looked at):
     idle       packets of a link, from both ends, in a second without messages
     reroute    one of three links cut and mended again and again under load: no view
     views      seconds to the new view after kill -9, a cut and healing
+    nats       three sites of two daemons, 40 ms, 25 messages/s of 1,024 B: reliable beside NATS and its gateways
 
 TCP is cubic. A busy machine shows in every figure: read ratios, and what is measured beside.
 """
@@ -29,11 +30,12 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, pairwise
 from pathlib import Path
 from statistics import mean, median
@@ -44,12 +46,14 @@ from rig.hosts import Host, Hosts, why_not
 from rig.programs import kill
 from rig.switch import Link
 
+from bench import nats_peer
 from bench.tcp_flow import drain, fill
-from ordercast.cli.terminal import write_json
+from ordercast.cli.terminal import complain, write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 QUEUE_MS = 100  # of bottlenecks
 TCP_PORT = 9_000
+NATS_PATH = Link(delay_ms=40)
 LINE = "10mbit"  # of links that are compared with TCP: losses tell nothing of the line, as in the paper
 
 
@@ -62,12 +66,53 @@ class LiveRow:
     is_reached: bool | None  # None: nothing is asked of it
 
 
-class SiteHosts:
-    """Sites of one daemon each, and what they are told."""
+class Programs:
+    """A program on each host, and what it is told."""
+
+    def __init__(self) -> None:
+        self.programs: list[subprocess.Popen[str]] = []
+
+    def start(self, host: Host, script: str, task: dict[str, Any]) -> None:
+        """Start the next one."""
+        program = host.run(
+            [sys.executable, str(ROOT / "bench" / script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        )
+        self.programs.append(program)
+        self.tell(host, task)
+
+    def tell(self, host: Host, order: dict[str, Any]) -> None:
+        pipe = self.programs[host.number - 1].stdin
+        assert pipe is not None
+        pipe.write(json.dumps(order) + "\n")
+        pipe.flush()
+
+    def hear(self, host: Host) -> dict[str, Any]:
+        pipe = self.programs[host.number - 1].stdout
+        assert pipe is not None
+        line = pipe.readline()
+        if not line:
+            sys.exit("a program has ended before its time; its complaint is above")
+        document: dict[str, Any] = json.loads(line)
+        return document
+
+    def ask(self, host: Host, **order: Any) -> dict[str, Any]:
+        self.tell(host, order)
+        return self.hear(host)
+
+    def report(self, host: Host) -> dict[str, Any]:
+        return self.ask(host, do="report")
+
+
+class SiteHosts(Programs):
+    """Daemons of sites."""
 
     def __init__(self, hosts: Hosts, links: Sequence[tuple[int, int]], rate: str, protocol: str, echo: int) -> None:
+        super().__init__()
         self.hosts = hosts
-        self.programs: list[subprocess.Popen[str]] = []
         rings = rings_of(hosts)
         wide = [host.address(segment=hosts.segments - 1) for host in hosts]
         for host in hosts:
@@ -82,39 +127,9 @@ class SiteHosts:
                 "echoes": host.number == echo,
                 "members": len(hosts),
             }
-            program = host.run(
-                [sys.executable, str(ROOT / "bench" / "sites_node.py")],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
-            )
-            self.programs.append(program)
-            self.tell(host, task)
+            self.start(host, "sites_node.py", task)
         for host in hosts:
             self.hear(host)
-
-    def tell(self, host: Host, order: dict[str, Any]) -> None:
-        pipe = self.programs[host.number - 1].stdin
-        assert pipe is not None
-        pipe.write(json.dumps(order) + "\n")
-        pipe.flush()
-
-    def hear(self, host: Host) -> dict[str, Any]:
-        pipe = self.programs[host.number - 1].stdout
-        assert pipe is not None
-        line = pipe.readline()
-        if not line:
-            sys.exit("a daemon has ended before its time; its complaint is above")
-        document: dict[str, Any] = json.loads(line)
-        return document
-
-    def ask(self, host: Host, **order: Any) -> dict[str, Any]:
-        self.tell(host, order)
-        return self.hear(host)
-
-    def report(self, host: Host) -> dict[str, Any]:
-        return self.ask(host, do="report")
 
 
 @contextmanager
@@ -358,6 +373,69 @@ def views() -> Iterator[LiveRow]:
     yield asked_at("views", "after healing, s", healed, "1.5 + 6 D", 1.5 + 6 * way_s)
 
 
+def nats() -> Iterator[LiveRow]:
+    """Times are those at the daemons, or clients, of the two other sites."""
+    for loss in (0.0, 0.01):
+        ours, theirs = _reliable(loss), _by_nats(loss)
+        lost = f", {loss:.0%} lost" if loss else ""
+        for name, took in (("reliable", ours), ("NATS", theirs)):
+            yield LiveRow("nats", f"{name}{lost}, median ms", median(took), "", None)
+            yield LiveRow("nats", f"{name}{lost}, 99 %, ms", share(took, 0.99), "", None)
+        if loss:
+            asked = share(ours, 0.99) / share(theirs, 0.99)
+            yield asked_at("nats", f"99 %{lost}, of NATS's", asked, "0.8", 0.8)
+        else:
+            yield asked_at("nats", "median, ms above NATS's", median(ours) - median(theirs), "3", 3.0)
+
+
+def _reliable(loss: float) -> list[float]:
+    links = list(combinations((1, 2, 3), 2))
+    with wide_area(3, NATS_PATH, each=2) as hosts, daemons(hosts, links) as sites:
+        return _loaded(hosts, sites, loss)
+
+
+def _by_nats(loss: float) -> list[float]:
+    pairs = [(1, 2), (3, 4), (5, 6)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        wide_area(3, NATS_PATH, each=2) as hosts,
+        nats_peer.servers(hosts, pairs, 3, Path(folder)),
+    ):
+        clients = Programs()
+        try:
+            for host in hosts:
+                clients.start(host, "nats_peer.py", {"node": host.number, "address": host.address()})
+            for host in hosts:
+                clients.hear(host)
+            _until_heard(hosts, clients)
+            return _loaded(hosts, clients, loss)
+        finally:
+            kill(clients.programs)
+
+
+def _until_heard(hosts: Hosts, clients: Programs) -> None:
+    """Wait until what the first client says comes to all others: servers have found each other."""
+    end = time.monotonic() + 60.0
+    missing = set(list(hosts)[1:])
+    while missing:
+        clients.ask(hosts[0], do="load", size=64, seconds=0.5, rate=10)
+        missing -= {host for host in missing if clients.report(host)["took_ms"]}
+        if time.monotonic() > end:
+            sys.exit("the servers of NATS did not find each other within a minute")
+
+
+def _loaded(hosts: Hosts, programs: Programs, loss: float) -> list[float]:
+    """Return how long the messages of the first host took to those of other sites, in milliseconds."""
+    hosts.disturb(replace(NATS_PATH, loss=loss), segment=3)
+    programs.ask(hosts[0], do="load", service="RELIABLE", size=1024, seconds=3.0, rate=25)
+    time.sleep(1.0)
+    for host in hosts[2:]:
+        programs.report(host)
+    programs.ask(hosts[0], do="load", service="RELIABLE", size=1024, seconds=20.0, rate=25)
+    time.sleep(2.0)
+    return [took for host in hosts[2:] for took in programs.report(host)["took_ms"]]
+
+
 def _until(sites: SiteHosts, hosts: Sequence[Host], members: int, of: str = "members") -> float:
     """Wait for so many members of the view, or of the ring, at these hosts; return when that is."""
     while any(sites.report(host)[of] != members for host in hosts):
@@ -365,7 +443,8 @@ def _until(sites: SiteHosts, hosts: Sequence[Host], members: int, of: str = "mem
     return time.monotonic()
 
 
-ROWS = {row.__name__: row for row in (hop, beside, chain, full, fair, overload, idle, reroute, views)}
+ROWS = {row.__name__: row for row in (hop, beside, chain, full, fair, overload, idle, reroute, views, nats)}
+NEEDED = {"hop": "ping", "nats": "nats-server"}  # commands that rows compare with
 
 
 def main() -> int:
@@ -377,10 +456,11 @@ def main() -> int:
     options = parser.parse_args()
     if (problem := why_not(switch=True)) is not None:
         sys.exit(f"this needs hosts of its own, and {problem}")
-    if "hop" in options.only and shutil.which("ping") is None:
-        sys.exit("the row hop compares with ping, and the command ping is not installed")
     found: list[LiveRow] = []
     for name in options.only.split(","):
+        if (command := NEEDED.get(name)) is not None and shutil.which(command) is None:
+            complain(f"{name} is not measured: the command {command} is not installed")
+            continue
         for row in ROWS[name]():
             found.append(row)
             if not options.json:

@@ -161,8 +161,9 @@ _ORDERED = (fault for fault in planted.PLANTED if fault.world is World and fault
 PLANTED = (*OWN, *(EngineFault(fault.name, fault.plant) for fault in _ORDERED))
 
 # What the design asks to plant: the paper's own rules, and what is easily forgotten.
+RULES_OF_THE_PAPER = {"agreed rings", "old ring raised", "residual by stamp"}  # C1, C2, C3
 NAMED = {
-    *("agreed rings", "old ring raised", "residual by stamp"),  # C1, C2, C3
+    *RULES_OF_THE_PAPER,
     *("natives in a flush", "front beyond cap", "anybody's word", "since forgotten", "last words speak for rings"),
     *("residual by highest", "restart below the stored tick", "out of order", "stale marks", "ids without the domain"),
     "no stamp at commit",

@@ -21,6 +21,7 @@ from tests.unit.pipeline.campaign.small import impossible, small_campaign
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.long
 def test_the_rows_are_those_of_one_process_under_another_hash_seed(spark: SparkSession, tmp_path: Path) -> None:
     campaign = small_campaign(tmp_path)
     outcome = run_campaign(campaign, tmp_path / "out")
