@@ -15,7 +15,7 @@ Rows, each with what is asked of it (issue "Sites", What will be looked at):
     idle       packets of a link, from both ends, in a second without messages
     reroute    one of three links cut and mended again and again under load: no view
     views      seconds to the new view after kill -9, a cut and healing
-    nats       three sites of two daemons, 40 ms, 25 messages/s of 1,024 B: reliable beside NATS and its gateways
+    nats       three sites of two daemons, 40 ms, 100 messages/s of 1,024 B: reliable beside NATS and its gateways
 
 TCP is cubic. A busy machine shows in every figure: read ratios, and what is measured beside.
 """
@@ -54,6 +54,7 @@ ROOT = Path(__file__).resolve().parent.parent
 QUEUE_MS = 100  # of bottlenecks
 TCP_PORT = 9_000
 NATS_PATH = Link(delay_ms=40)
+NATS_RATE = 100  # messages a second
 LINE = "10mbit"  # of links that are compared with TCP: losses tell nothing of the line, as in the paper
 
 
@@ -390,7 +391,7 @@ def nats() -> Iterator[LiveRow]:
 
 def _reliable(loss: float) -> list[float]:
     links = list(combinations((1, 2, 3), 2))
-    with wide_area(3, NATS_PATH, each=2) as hosts, daemons(hosts, links) as sites:
+    with wide_area(3, NATS_PATH, each=2) as hosts, daemons(hosts, links, rate=LINE) as sites:
         return _loaded(hosts, sites, loss)
 
 
@@ -427,11 +428,11 @@ def _until_heard(hosts: Hosts, clients: Programs) -> None:
 def _loaded(hosts: Hosts, programs: Programs, loss: float) -> list[float]:
     """Return how long the messages of the first host took to those of other sites, in milliseconds."""
     hosts.disturb(replace(NATS_PATH, loss=loss), segment=3)
-    programs.ask(hosts[0], do="load", service="RELIABLE", size=1024, seconds=3.0, rate=25)
+    programs.ask(hosts[0], do="load", service="RELIABLE", size=1024, seconds=3.0, rate=NATS_RATE)
     time.sleep(1.0)
     for host in hosts[2:]:
         programs.report(host)
-    programs.ask(hosts[0], do="load", service="RELIABLE", size=1024, seconds=20.0, rate=25)
+    programs.ask(hosts[0], do="load", service="RELIABLE", size=1024, seconds=20.0, rate=NATS_RATE)
     time.sleep(2.0)
     return [took for host in hosts[2:] for took in programs.report(host)["took_ms"]]
 
