@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rig.hosts import Hosts
+
 CLIENT_PORT, CLUSTER_PORT, GATEWAY_PORT = 4222, 6222, 7222
 SUBJECT = b"load"
 HEAD = struct.Struct("=Iq")  # number of the client, monotonic time in ns
@@ -26,11 +28,10 @@ BEGIN_S = 20.0
 def server_file(number: int, sites: Sequence[Sequence[int]], near: Sequence[str], wide: Sequence[str]) -> str:
     """Return the configuration of a server. `sites`: the numbers of each one's servers, from 1; `near`, `wide`: the
     addresses of all servers, in their sites and between these."""
-    site = next(index for index, numbers in enumerate(sites) if number in numbers)
-    routes = ", ".join(f"nats://{near[other - 1]}:{CLUSTER_PORT}" for other in sites[site] if other != number)
+    site = _site_of(number, sites)
+    routes = _urls(near, [other for other in sites[site] if other != number], CLUSTER_PORT)
     remote = ", ".join(
-        f"{{name: s{index}, urls: [{', '.join(f'nats://{wide[one - 1]}:{GATEWAY_PORT}' for one in numbers)}]}}"
-        for index, numbers in enumerate(sites)
+        f"{{name: s{index}, urls: [{_urls(wide, numbers, GATEWAY_PORT)}]}}" for index, numbers in enumerate(sites)
     )
     return (
         f"server_name: n{number}\n"
@@ -40,10 +41,14 @@ def server_file(number: int, sites: Sequence[Sequence[int]], near: Sequence[str]
     )
 
 
+def _urls(addresses: Sequence[str], numbers: Sequence[int], port: int) -> str:
+    return ", ".join(f"nats://{addresses[number - 1]}:{port}" for number in numbers)
+
+
 @contextmanager
-def servers(hosts: Any, sites: Sequence[Sequence[int]], wide_segment: int, folder: Path) -> Iterator[None]:
+def servers(hosts: Hosts, sites: Sequence[Sequence[int]], wide_segment: int, folder: Path) -> Iterator[None]:
     """Run a server on each host."""
-    near = [host.address(segment=_segment_of(host.number, sites)) for host in hosts]
+    near = [host.address(segment=_site_of(host.number, sites)) for host in hosts]
     wide = [host.address(segment=wide_segment) for host in hosts]
     programs: list[subprocess.Popen[bytes]] = []
     try:
@@ -60,7 +65,7 @@ def servers(hosts: Any, sites: Sequence[Sequence[int]], wide_segment: int, folde
             program.wait()
 
 
-def _segment_of(number: int, sites: Sequence[Sequence[int]]) -> int:
+def _site_of(number: int, sites: Sequence[Sequence[int]]) -> int:
     return next(index for index, numbers in enumerate(sites) if number in numbers)
 
 
