@@ -11,8 +11,11 @@ from tests.unit.order.sites import test_tape as tape
 
 from .planted import FAULTS, SELDOM, PlantedFault, findings
 
+SLOW = {"join before its wish is known", "routes without vectors", "lines beyond a gap"}
+MARKED = [pytest.param(one, id=one.name, marks=pytest.mark.long if one.name in SLOW else ()) for one in FAULTS]
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+
+@pytest.mark.parametrize("fault", MARKED)
 def test_a_planted_fault_is_caught(fault: PlantedFault) -> None:
     seeds = range(fault.first, fault.first + fault.runs)
     seed = first_catch("sites", fault.name, seeds, lambda one: bool(findings(fault, one) & fault.broken))
