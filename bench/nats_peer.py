@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from rig.hosts import Hosts
+from rig.programs import kill
+
+from bench.live_node import tell
 
 CLIENT_PORT, CLUSTER_PORT, GATEWAY_PORT = 4222, 6222, 7222
 SUBJECT = b"load"
@@ -28,7 +31,7 @@ BEGIN_S = 20.0
 def server_file(number: int, sites: Sequence[Sequence[int]], near: Sequence[str], wide: Sequence[str]) -> str:
     """Return the configuration of a server. `sites`: the numbers of each one's servers, from 1; `near`, `wide`: the
     addresses of all servers, in their sites and between these."""
-    site = _site_of(number, sites)
+    site = next(index for index, numbers in enumerate(sites) if number in numbers)
     routes = _urls(near, [other for other in sites[site] if other != number], CLUSTER_PORT)
     remote = ", ".join(
         f"{{name: s{index}, urls: [{_urls(wide, numbers, GATEWAY_PORT)}]}}" for index, numbers in enumerate(sites)
@@ -48,7 +51,7 @@ def _urls(addresses: Sequence[str], numbers: Sequence[int], port: int) -> str:
 @contextmanager
 def servers(hosts: Hosts, sites: Sequence[Sequence[int]], wide_segment: int, folder: Path) -> Iterator[None]:
     """Run a server on each host."""
-    near = [host.address(segment=_site_of(host.number, sites)) for host in hosts]
+    near = [host.address() for host in hosts]
     wide = [host.address(segment=wide_segment) for host in hosts]
     programs: list[subprocess.Popen[bytes]] = []
     try:
@@ -60,13 +63,7 @@ def servers(hosts: Hosts, sites: Sequence[Sequence[int]], wide_segment: int, fol
             )
         yield
     finally:
-        for program in programs:
-            program.kill()
-            program.wait()
-
-
-def _site_of(number: int, sites: Sequence[Sequence[int]]) -> int:
-    return next(index for index, numbers in enumerate(sites) if number in numbers)
+        kill(programs)
 
 
 class Client:
@@ -122,16 +119,11 @@ async def work(task: dict[str, Any]) -> None:
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     client = Client(task["node"], *await _connected(task["address"]))
     listening = asyncio.create_task(client.listen())
-    _tell({"ready": task["node"]})
+    tell({"ready": task["node"]})
     while line := await lines.readline():
         order = json.loads(line)
-        _tell(await client.load(order) if order["do"] == "load" else client.report())
+        tell(await client.load(order) if order["do"] == "load" else client.report())
     listening.cancel()
-
-
-def _tell(document: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(document) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":
