@@ -22,7 +22,7 @@ from ordercast.pipeline.spark_session import missing_for_spark, open_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-for profile, examples in ("ordercast", 50), ("thorough", 1000):  # the second: `--hypothesis-profile=thorough`
+for profile, examples in ("ordercast", 30), ("thorough", 1000):  # the second: `--hypothesis-profile=thorough`
     settings.register_profile(
         profile,
         max_examples=examples,

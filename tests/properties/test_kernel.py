@@ -109,7 +109,7 @@ def _both(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return kernel.functions(None)[name], kernel.functions(compiled_kernel())[name]
 
 
-@settings(max_examples=800)
+@settings(max_examples=300)
 @given(reads())
 def test_both_read_the_same_runs(read: tuple[bytes, int, int, int]) -> None:
     one, other = _both("read_run")
