@@ -4,7 +4,10 @@ takes from a cut to the alarm and from the repair to use.
 Live nodes run in namespaces, joined by two or three bridges whose ports are limited with tbf, so that the networks are
 the limit and not the processor. One network is measured in the same run: read ratios, not numbers.
 
-    python -m bench.networks [--quick] [--rate 50mbit] [--seconds S] [--only cost|simulated|live|times] [--json FILE]
+    python -m bench.networks [--quick] [--rate 50mbit] [--seconds S] [--only cost|simulated|live|sealed|times]
+        [--json FILE]
+
+`sealed` has no limit but the processors: how much of one network's rate two networks keep, clear and sealed in turns.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,6 +30,7 @@ from rig.hosts import Hosts, why_not
 
 from bench import networks_cost, networks_model
 from bench.live import ROOT, Nodes
+from ordercast.daemon.key_file import new_key_file
 
 HOSTS = 4
 CASES = {
@@ -51,7 +56,9 @@ class Throughput:
 class Replicated(Nodes):
     """The processes of one case on several networks."""
 
-    def __init__(self, hosts: Hosts, networks: int, style: str, size: int, seconds: float) -> None:
+    def __init__(
+        self, hosts: Hosts, networks: int, style: str, size: int, seconds: float, key: Path | None = None
+    ) -> None:
         self.programs = []
         for host in hosts:
             task = {
@@ -69,6 +76,7 @@ class Replicated(Nodes):
                 "segmentation": True,
                 "seconds": seconds,
                 "trace": "off",
+                **({"key": str(key)} if key is not None else {}),
             }
             program = host.run(
                 [sys.executable, str(ROOT / "bench" / "live_node.py")],
@@ -81,12 +89,17 @@ class Replicated(Nodes):
             self.say(json.dumps(task), [program])
 
 
-def throughput(case: str, size: int, rate: str, seconds: float) -> Throughput:
+def throughput(case: str, size: int, rate: str | None, seconds: float, *, sealed: bool = False) -> Throughput:
+    """Measure a case; without a rate the processors are the limit."""
     networks, style = CASES[case]
-    with Hosts(HOSTS, networks) as hosts:
-        hosts.segmentation(False)  # a wire carries single packets, and tbf counts them
-        hosts.bandwidth(hosts, rate)
-        nodes = Replicated(hosts, networks, style, size, seconds)
+    with Hosts(HOSTS, networks) as hosts, tempfile.TemporaryDirectory() as folder:
+        if rate is not None:
+            hosts.segmentation(False)  # a wire carries single packets, and tbf counts them
+            hosts.bandwidth(hosts, rate)
+        key = Path(folder) / "key" if sealed else None
+        if key is not None:
+            new_key_file(key)
+        nodes = Replicated(hosts, networks, style, size, seconds, key)
         try:
             results = _run(nodes)
         finally:
@@ -156,7 +169,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer sizes, shorter runs")
     parser.add_argument("--rate", default="50mbit", help="of every host on every network")
     parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--only", choices=("cost", "simulated", "live", "times"))
+    parser.add_argument("--only", choices=("cost", "simulated", "live", "sealed", "times"))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     document: dict[str, Any] = {"load_average": os.getloadavg(), "rate": arguments.rate}
@@ -166,10 +179,12 @@ def main() -> None:
         document["cost"] = [asdict(cost) for cost in networks_cost.costs()]
     if arguments.only in (None, "simulated"):
         networks_model.main(arguments.quick)
-    if arguments.only in (None, "live", "times") and (reason := why_not()) is not None:
+    if arguments.only in (None, "live", "sealed", "times") and (reason := why_not()) is not None:
         sys.exit(f"no live measurements: {reason}")
     if arguments.only in (None, "live"):
         document["live"] = [asdict(row) for row in _live(arguments)]
+    if arguments.only in (None, "sealed"):
+        document["sealed"] = _sealed(arguments.seconds)
     if arguments.only in (None, "times"):
         document["times"] = [asdict(row) for row in _times()]
     if arguments.json is not None:
@@ -192,6 +207,28 @@ def _live(arguments: argparse.Namespace) -> list[Throughput]:
                 flush=True,
             )
     return rows
+
+
+def _sealed(seconds: float) -> dict[str, float]:
+    """Return what sealed nodes keep of one network's rate on two, as a ratio to what clear ones keep."""
+    print(f"live, {HOSTS} nodes, no limit but the processors: two networks, active, against one; medians of three")
+    kept: dict[str, float] = {}
+    for size in (1350, 100):
+        shares: dict[bool, list[float]] = {False: [], True: []}
+        for _ in range(3):
+            for sealed in shares:
+                one, two = (
+                    throughput(case, size, None, seconds, sealed=sealed) for case in ("unreplicated", "active, 2")
+                )
+                shares[sealed].append(two.per_s / one.per_s)
+        clear, sealed_share = statistics.median(shares[False]), statistics.median(shares[True])
+        kept[str(size)] = sealed_share / clear
+        print(
+            f"  {size:>5} B: clear nodes keep {clear:.2f}, sealed ones {sealed_share:.2f}, "
+            f"{sealed_share / clear:.2f} of that",
+            flush=True,
+        )
+    return kept
 
 
 def _times() -> list[Times]:
