@@ -1,4 +1,4 @@
-"""One client of `bench/clients.py`, in a process of its own.
+"""One client of `bench/clients.py` and `bench/load.py`, in a process of its own.
 
 Reads one JSON line with what to do, answers with JSON lines: `ready` when all clients are in the group, and after `go`
 the result. The order hash covers sender and counter of every message in the order of delivery: equal at all clients
@@ -16,9 +16,11 @@ import sys
 import time
 import zlib
 from collections.abc import Coroutine
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import ordercast
+from bench.spread_client import SCHEME, SpreadBatch, SpreadClient, SpreadView, connected
 from ordercast.api.client import Client
 
 STAMP = struct.Struct("=IIq")  # sender, counter, monotonic time in ns
@@ -27,7 +29,7 @@ GROUP = "bench"
 
 
 class Load:
-    def __init__(self, task: dict[str, Any], me: Client) -> None:
+    def __init__(self, task: dict[str, Any], me: Client | SpreadClient) -> None:
         self.task, self.me = task, me
         self.size = max(int(task["size"]), STAMP.size)
         self.service = ordercast.Service[task["service"].upper()]
@@ -47,13 +49,14 @@ class Load:
 
     async def _receive_batches(self) -> None:
         async for piece in self.me.batches():
-            if isinstance(piece, ordercast.Batch):
+            if isinstance(piece, ordercast.Batch | SpreadBatch):
                 self._count(piece.data)
-            elif isinstance(piece, ordercast.View):
+            elif isinstance(piece, ordercast.View | SpreadView):
                 self.members = len(piece.members)
                 self.changed.set()
 
     async def _receive_events(self) -> None:
+        assert isinstance(self.me, Client)
         async for event in self.me:
             if isinstance(event, ordercast.Message):
                 self._count((event.data,))
@@ -64,6 +67,9 @@ class Load:
     def _count(self, data: Any) -> None:
         self.delivered += len(data)
         self.hash = zlib.crc32(b"".join([one[:IDENTITY_SIZE] for one in data]), self.hash)
+        if self.task["mode"] == "rate":
+            now = time.monotonic_ns()
+            self.latencies += [now - STAMP.unpack_from(one)[2] for one in data]
         if self.delivered == self.total:
             self.last = time.monotonic()
             self.complete.set()
@@ -77,6 +83,18 @@ class Load:
             self.counter += batch
             data = [pack(me, counter + i, now) + filler for i in range(batch)]
             await self.me.send_many(GROUP, data, self.service)
+
+    async def send_at_a_rate(self, start: float, until: float) -> None:
+        """Clients in turns: each sends at equal intervals, and all of them together at equal ones."""
+        clients, filler = int(self.task["clients"]), bytes(self.size - STAMP.size)
+        gap = clients / float(self.task["rate"])
+        due = start + gap * (int(self.task["number"]) - 1) / clients
+        while due < until:
+            await asyncio.sleep(due - time.monotonic())
+            stamp = STAMP.pack(int(self.task["number"]), self.counter, time.monotonic_ns())
+            await self.me.send(GROUP, stamp + filler, self.service)
+            self.counter += 1
+            due += gap
 
     async def ping(self, until: float) -> None:
         """One at a time: the next is sent when the last has come back in order."""
@@ -95,7 +113,7 @@ class Load:
 
 async def work(task: dict[str, Any]) -> None:
     loop = asyncio.get_running_loop()
-    async with ordercast.connect(task["address"], name=f"c{task['number']}") as me:
+    async with _connection(task) as me:
         load = Load(task, me)
         receiving = asyncio.create_task(load.receive())
         await me.join(GROUP)
@@ -109,6 +127,8 @@ async def work(task: dict[str, Any]) -> None:
         if task["mode"] == "ping":
             if task["number"] == task["pinger"]:
                 await load.ping(start + task["seconds"])
+        elif task["mode"] == "rate":
+            await load.send_at_a_rate(start, start + task["seconds"])
         else:
             await load.send(start + task["seconds"])
         _say(sent=load.counter)
@@ -127,6 +147,13 @@ async def work(task: dict[str, Any]) -> None:
         )
         await loop.run_in_executor(None, sys.stdin.readline)
         receiving.cancel()
+
+
+def _connection(task: dict[str, Any]) -> AbstractAsyncContextManager[Client | SpreadClient]:
+    name = f"c{task['number']}"
+    if task["address"].startswith(SCHEME):
+        return connected(task["address"], name, task["clients"])
+    return ordercast.connect(task["address"], name=name)
 
 
 def work_blocking(task: dict[str, Any]) -> None:
