@@ -20,7 +20,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import ordercast
-from bench.spread_client import SCHEME, SpreadBatch, SpreadClient, SpreadView, connected
+from bench.spread_client import SCHEME, SpreadBatch, SpreadClient, SpreadError, SpreadView, connected
 from ordercast.api.client import Client
 
 STAMP = struct.Struct("=IIq")  # sender, counter, monotonic time in ns
@@ -212,4 +212,7 @@ if __name__ == "__main__":
     if given.get("form") == "blocking" and given["number"] == given["pinger"]:
         work_blocking(given)
     else:
-        asyncio.run(work(given))
+        try:
+            asyncio.run(work(given))
+        except (ordercast.Error, SpreadError, OSError, EOFError) as error:
+            sys.exit(f"{given['address']}: {error}")

@@ -134,6 +134,8 @@ class SpreadClient:
 async def connected(address: str, name: str, clients: int) -> AsyncIterator[SpreadClient]:
     """Connect to the daemon at `spread://HOST:PORT`, as one of so many clients that send to one group."""
     host, _, port = address.removeprefix(SCHEME).rpartition(":")
+    if not (host and port.isdigit()):
+        raise SpreadError("write the address of a Spread daemon as spread://HOST:PORT")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:
         writer.write(VERSION + bytes((FLAGS, len(name))) + name.encode())
