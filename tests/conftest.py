@@ -18,11 +18,12 @@ from hypothesis import HealthCheck, settings
 
 from ordercast.model.extras import EXTRAS
 from ordercast.pipeline.spark_session import missing_for_spark, open_session
+from tests.examples import USUAL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-for profile, examples in ("ordercast", 30), ("thorough", 1000):  # the second: `--hypothesis-profile=thorough`
+for profile, examples in ("ordercast", USUAL), ("thorough", 1000):  # the second: `--hypothesis-profile=thorough`
     settings.register_profile(
         profile,
         max_examples=examples,

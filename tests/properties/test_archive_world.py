@@ -15,6 +15,7 @@ from ordercast.archive.branches import Branch, Cause
 from ordercast.archive.entries import News, record_bytes
 from ordercast.archive.places import Place
 from ordercast.model.events import Left, Message
+from tests.examples import scaled
 from tests.properties.archive_world import GROUP, Archiver, ArchiveWorld
 
 EVERYTHING = ("root", "fork", "merge", "gap", "three sides", "settled", "complete", "claim", "tip", "fetch", "give up")
@@ -87,7 +88,7 @@ def check_end(world: ArchiveWorld) -> None:
     assert all(archiver.lineage is not None and archiver.lineage.is_settled for archiver in world.archivers)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(STEPS, st.integers(2, 4))
 def test_no_place_has_two_contents_and_all_come_together(steps: Steps, size: int) -> None:
     world = ArchiveWorld(size)

@@ -21,6 +21,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.events import Left, Message, Reason, View, ViewId
 from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.service import Service
+from tests.examples import scaled
 from tests.unit.groups.stage import Heard, Stage, heard_in, parcel_of, view_of
 
 from .group_strategies import any_payloads
@@ -188,7 +189,7 @@ def _fed(
     return heard
 
 
-@settings(max_examples=80)
+@settings(max_examples=scaled(80))
 @given(streams, st.lists(st.integers(0, 20), max_size=5))
 def test_any_batches_of_a_steady_stream_give_what_message_by_message_is_to_be_heard(
     stream: list[Packet], cuts: list[int]
@@ -196,7 +197,7 @@ def test_any_batches_of_a_steady_stream_give_what_message_by_message_is_to_be_he
     assert _fed(_started(is_gathering=False), stream, cuts, 4, RING) == Reference().fed(stream, 4)
 
 
-@settings(max_examples=80)
+@settings(max_examples=scaled(80))
 @given(streams, st.permutations(SNAPSHOTS), st.lists(st.integers(0, 14), min_size=3, max_size=3), streams, st.data())
 def test_any_batches_of_a_stream_with_snapshots_in_it_give_the_same(
     stream: list[Packet], snapshots: list[Packet], places: list[int], behind: list[Packet], data: st.DataObject

@@ -18,6 +18,7 @@ from ordercast.trace import kernel as trace_kernel
 from ordercast.wire import head, header, kernel, pure
 from ordercast.wire.header import EXTENDED, FLAGS_AT, HEADER_SIZE, PART_SHIFT, RECOVERED, SAFE, Part
 from ordercast.wire.packet_run import PacketRun
+from tests.examples import scaled
 from tests.kernels import FAST, KERNELS, compiled_kernel, running
 
 from .strategies import MEMBERS, heading_of, u32, u64
@@ -109,7 +110,7 @@ def _both(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return kernel.functions(None)[name], kernel.functions(compiled_kernel())[name]
 
 
-@settings(max_examples=300)
+@settings(max_examples=scaled(300))
 @given(reads())
 def test_both_read_the_same_runs(read: tuple[bytes, int, int, int]) -> None:
     one, other = _both("read_run")
@@ -148,7 +149,7 @@ def test_the_strategy_reaches_runs_of_every_kind() -> None:
     """A comparison of nothing with nothing proves nothing."""
     seen: dict[str, int] = dict.fromkeys(("none", "one", "many", "parts", "bare", "recovered", "mixed"), 0)
 
-    @settings(max_examples=400)
+    @settings(max_examples=scaled(400))
     @given(reads())
     def look(read: tuple[bytes, int, int, int]) -> None:
         data, start, size, expected = read

@@ -10,6 +10,7 @@ from ordercast.model.ids import MILLISECOND, ConfigurationId
 from ordercast.model.notes import NetworkState
 from ordercast.networks.config import Replication
 from ordercast.wire.head import KIND_AT, LAYER_KIND
+from tests.examples import scaled
 from tests.unit.networks.stage import (
     EVERYBODY,
     FOUR,
@@ -105,7 +106,7 @@ class Run:
         assert len(set(released)) == len(released), "no token twice"
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=scaled(120), deadline=None)
 @given(st.sampled_from(Replication), st.lists(ACTS, max_size=60))
 def test_whatever_comes_in_whatever_order(style: Replication, acts: list[tuple[str, ...]]) -> None:
     run = Run(style, 4 if style is Replication.ACTIVE_PASSIVE else 2)
@@ -115,7 +116,7 @@ def test_whatever_comes_in_whatever_order(style: Replication, acts: list[tuple[s
     assert run.stage.layer.next_deadline() is None or not run.stage.engine.deadline
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 @given(
     st.sampled_from(Replication),
     st.lists(st.tuples(st.integers(1, 12), st.sets(st.integers(0, 2), max_size=3)), min_size=1, max_size=40),

@@ -21,6 +21,7 @@ from ordercast.wire.head import KIND_AT, with_head
 from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, SAFE, Heading, MessageKind
 from ordercast.wire.messages import Announcement, CommitToken, Join, Token, WireMessage
 from ordercast.wire.run import build_data
+from tests.examples import scaled
 
 from .cluster import CLUSTER, Cluster, Moment, moments
 from .strategies import messages
@@ -103,7 +104,7 @@ def damaged(draw: st.DrawFn, moment: Moment) -> bytes:
     return bytes(packet)
 
 
-@settings(max_examples=250)
+@settings(max_examples=scaled(250))
 @given(st.data())
 def test_real_packets_damaged_on_the_way_are_survived_in_every_state(data: st.DataObject) -> None:
     moment = data.draw(st.sampled_from(moments()))
@@ -172,7 +173,7 @@ def _bounded(node: RingNode, before: int, effects: list[Effect]) -> None:
                 assert not isinstance(said, Token | CommitToken) or said.timestamp < NUMBER_MAX
 
 
-@settings(max_examples=250)
+@settings(max_examples=scaled(250))
 @given(st.data())
 def test_numbers_at_their_ends_are_survived_and_neither_stored_nor_sent_on(data: st.DataObject) -> None:
     moment = data.draw(

@@ -27,6 +27,7 @@ from ordercast.session.pieces import HEADER, FrameKind
 from ordercast.session.quota import Quota
 from ordercast.session.reader import FrameReader
 from ordercast.session.requests import JoinGroups, LeaveGroups, ListGroups, Request
+from tests.examples import scaled
 from tests.unit.groups.stage import parcel_of, view_of
 
 ME = ProcessId(1)
@@ -329,7 +330,7 @@ def _messages(run: MessageRun) -> list[Heard]:
 
 
 @given(steps)
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 def test_all_that_the_groups_say_reaches_the_application_in_order(drawn: list[Step]) -> None:
     talk = Talk(SlowPolicy.WAIT, 1 << 40)
     for step in drawn:
@@ -339,7 +340,7 @@ def test_all_that_the_groups_say_reaches_the_application_in_order(drawn: list[St
 
 
 @given(steps)
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 def test_who_drops_misses_messages_only_and_knows_where_and_how_many(drawn: list[Step]) -> None:
     """Several notices in one place count together: the first may have been on its way when the next was made."""
     talk = Talk(SlowPolicy.DROP, MIB // 2)

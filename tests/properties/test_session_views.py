@@ -14,6 +14,7 @@ from ordercast.session.client_half import ClientHalf
 from ordercast.session.frames import SlowPolicy, Welcome, encode_welcome
 from ordercast.session.news import NewsEncoder
 from ordercast.session.pieces import HEADER, FrameKind
+from tests.examples import scaled
 
 from .group_world import Session, Step, World
 
@@ -118,7 +119,7 @@ class Daemon:
                 assert _told(self.halves[session], encoded) == notice.news
 
 
-@settings(max_examples=80)
+@settings(max_examples=scaled(80))
 @given(steps)
 def test_views_told_by_differences_are_those_of_the_table(
     drawn: list[tuple[str, ProcessId, str, str, set[ProcessId]]],

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from ordercast.model.ids import ProcessId, Seq
 from ordercast.order.membership.store import Store
 from ordercast.wire.run import PacketRun
+from tests.examples import scaled
 
 seqs = st.integers(1, 40).map(Seq)
 
@@ -104,4 +105,4 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 TestStore = StoreMachine.TestCase
-TestStore.settings = settings(max_examples=60, stateful_step_count=40)
+TestStore.settings = settings(max_examples=scaled(60), stateful_step_count=40)

@@ -20,6 +20,7 @@ from ordercast.archive.rows import (
     part_from,
     united,
 )
+from tests.examples import scaled
 
 BRANCH = "0" * 16
 
@@ -74,7 +75,7 @@ def committed(ordered: list[bytes], restarts: set[int]) -> list[bytes]:
     return rows
 
 
-@settings(max_examples=120)
+@settings(max_examples=scaled(120))
 @given(RUNS, st.integers(1, 3), st.sets(st.integers(1, 100)))
 def test_every_batch_stands_once(runs: list[tuple[int | None, bool]], partitions: int, restarts: set[int]) -> None:
     query = Query(partitions)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordercast.daemon.slots import HEAD, Slots, found_in, sealed
+from tests.examples import scaled
 
 SIZE = 512
 KEY = "configuration_seq"
@@ -67,7 +68,7 @@ def test_a_file_with_holes_gets_its_room(tmp_path: Path) -> None:
     assert found(tmp_path).value == b"one" and path.stat().st_blocks * 512 >= 2 * SIZE
 
 
-@settings(max_examples=30)
+@settings(max_examples=scaled(30))
 @given(VALUES, VALUES, st.data())
 def test_a_write_that_is_torn_anywhere_leaves_the_old_value_or_the_new(
     old: bytes, new: bytes, data: st.DataObject

@@ -27,6 +27,7 @@ from ordercast.trace.records import Ended, Event
 from ordercast.trace.replica_records import ReplicaEvent
 from ordercast.trace.replica_rows import REPLICAS
 from ordercast.trace.runs import RUN_COLUMNS
+from tests.examples import scaled
 
 from .event_strategies import CLIENT_HISTORIES, HISTORIES, REPLICA_HISTORIES
 
@@ -38,7 +39,7 @@ def history() -> list[Event]:
     return simulate(hostile_options(2), 2, keep_events=True).events
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 @given(HISTORIES)
 def test_any_history_comes_back_as_it_was(events: list[Event]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -48,7 +49,7 @@ def test_any_history_comes_back_as_it_was(events: list[Event]) -> None:
     assert run.info == INFO
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 @given(CLIENT_HISTORIES, REPLICA_HISTORIES)
 def test_what_clients_and_replicas_saw_comes_back_as_it_was(
     clients: list[ClientEvent], replicas: list[ReplicaEvent]

@@ -20,6 +20,7 @@ from ordercast.order.adaptive.slots import Distribution, base_after
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.wire.header import SAFE, recovered
 from ordercast.wire.run import PacketRun, build_runs
+from tests.examples import scaled
 
 from ..rings import NEXT_RING_ID, ONE, THREE, TWO, make_ring
 
@@ -187,7 +188,7 @@ def test_marks_that_take_something_back_are_refused() -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=scaled(80), deadline=None)
 def test_whatever_the_order_of_arrival_all_deliver_one_order(seed: int) -> None:
     for me in MEMBERS:
         rng = random.Random(seed)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ordercast.model.errors import UsageError
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.slots import Distribution, Line, base_after, even_sequence, first_distribution
+from tests.examples import scaled
 
 WEIGHTS = st.lists(st.integers(1, 12), min_size=1, max_size=6)
 
@@ -20,7 +21,7 @@ def test_the_example_of_the_paper() -> None:
 
 
 @given(WEIGHTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 def test_an_even_sequence_gives_everybody_its_weight_and_nobody_waits_long(weights: list[int]) -> None:
     owners, period = even_sequence(weights), sum(weights)
     assert [owners.count(member) for member in range(len(weights))] == weights
@@ -31,7 +32,7 @@ def test_an_even_sequence_gives_everybody_its_weight_and_nobody_waits_long(weigh
 
 
 @given(WEIGHTS, st.integers(1, 5), st.integers(1, 100), st.integers(0, 300))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 def test_the_next_place_is_the_first_that_a_walk_finds(weights: list[int], block: int, base: int, ahead: int) -> None:
     distribution = Distribution(1, base, block, 0, weights)
     distribution.check_invariants()
@@ -43,7 +44,7 @@ def test_the_next_place_is_the_first_that_a_walk_finds(weights: list[int], block
 
 
 @given(st.lists(WEIGHTS.filter(lambda weights: len(weights) == 3), min_size=1, max_size=4), st.integers(1, 400))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 def test_a_place_belongs_to_the_newest_distribution_below_it(all_weights: list[list[int]], place: int) -> None:
     line = Line(first_distribution(3, 2, 8))
     for number, weights in enumerate(all_weights, 1):

@@ -34,6 +34,7 @@ from ordercast.order.sites.interest import WantsTold, wants_body
 from ordercast.order.sites.units import SessionRun, UnitBody, decode_body, encode_body
 from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal
 from ordercast.wire.head import HEAD_SIZE
+from tests.examples import scaled
 
 P, Q, R = ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1), ProcessId(3 << 48 | 4)
 VIEW = b"12345678"
@@ -75,7 +76,7 @@ def test_a_frame_that_is_cut_short_is_refused(frame: WideFrame) -> None:
             decode(data[:end])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 @given(st.sampled_from(FRAMES), st.data())
 def test_a_damaged_frame_is_read_or_refused(frame: WideFrame, data: st.DataObject) -> None:
     packet = bytearray(encode(frame))
@@ -85,7 +86,7 @@ def test_a_damaged_frame_is_read_or_refused(frame: WideFrame, data: st.DataObjec
         assert encode(decode(bytes(packet))) is not None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 @given(st.integers(0, 255), st.binary(max_size=80))
 def test_garbage_is_a_wire_error(kind: int, rest: bytes) -> None:
     with suppress(WireError):
