@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from ordercast.model.extras import EXTRAS
 from ordercast.pipeline.spark_session import missing_for_spark, open_session
-from tests.examples import USUAL
+from tests.property_sizes import USUAL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,8 +15,8 @@ from ordercast.archive.branches import Branch, Cause
 from ordercast.archive.entries import News, record_bytes
 from ordercast.archive.places import Place
 from ordercast.model.events import Left, Message
-from tests.examples import scaled
 from tests.properties.archive_world import GROUP, Archiver, ArchiveWorld
+from tests.property_sizes import scaled
 
 EVERYTHING = ("root", "fork", "merge", "gap", "three sides", "settled", "complete", "claim", "tip", "fetch", "give up")
 Steps = list[tuple[int, int, int, int]]

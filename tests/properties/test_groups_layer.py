@@ -21,7 +21,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.events import Left, Message, Reason, View, ViewId
 from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.service import Service
-from tests.examples import scaled
+from tests.property_sizes import scaled
 from tests.unit.groups.stage import Heard, Stage, heard_in, parcel_of, view_of
 
 from .group_strategies import any_payloads

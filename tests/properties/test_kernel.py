@@ -18,8 +18,8 @@ from ordercast.trace import kernel as trace_kernel
 from ordercast.wire import head, header, kernel, pure
 from ordercast.wire.header import EXTENDED, FLAGS_AT, HEADER_SIZE, PART_SHIFT, RECOVERED, SAFE, Part
 from ordercast.wire.packet_run import PacketRun
-from tests.examples import scaled
 from tests.kernels import FAST, KERNELS, compiled_kernel, running
+from tests.property_sizes import scaled
 
 from .strategies import MEMBERS, heading_of, u32, u64
 

@@ -10,7 +10,7 @@ from ordercast.model.ids import MILLISECOND, ConfigurationId
 from ordercast.model.notes import NetworkState
 from ordercast.networks.config import Replication
 from ordercast.wire.head import KIND_AT, LAYER_KIND
-from tests.examples import scaled
+from tests.property_sizes import scaled
 from tests.unit.networks.stage import (
     EVERYBODY,
     FOUR,

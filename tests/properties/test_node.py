@@ -21,7 +21,7 @@ from ordercast.wire.head import KIND_AT, with_head
 from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, SAFE, Heading, MessageKind
 from ordercast.wire.messages import Announcement, CommitToken, Join, Token, WireMessage
 from ordercast.wire.run import build_data
-from tests.examples import scaled
+from tests.property_sizes import scaled
 
 from .cluster import CLUSTER, Cluster, Moment, moments
 from .strategies import messages

@@ -27,7 +27,7 @@ from ordercast.session.pieces import HEADER, FrameKind
 from ordercast.session.quota import Quota
 from ordercast.session.reader import FrameReader
 from ordercast.session.requests import JoinGroups, LeaveGroups, ListGroups, Request
-from tests.examples import scaled
+from tests.property_sizes import scaled
 from tests.unit.groups.stage import parcel_of, view_of
 
 ME = ProcessId(1)

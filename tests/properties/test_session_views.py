@@ -14,7 +14,7 @@ from ordercast.session.client_half import ClientHalf
 from ordercast.session.frames import SlowPolicy, Welcome, encode_welcome
 from ordercast.session.news import NewsEncoder
 from ordercast.session.pieces import HEADER, FrameKind
-from tests.examples import scaled
+from tests.property_sizes import scaled
 
 from .group_world import Session, Step, World
 

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from ordercast.model.ids import ProcessId, Seq
 from ordercast.order.membership.store import Store
 from ordercast.wire.run import PacketRun
-from tests.examples import scaled
+from tests.property_sizes import scaled
 
 seqs = st.integers(1, 40).map(Seq)
 

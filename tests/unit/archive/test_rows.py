@@ -20,7 +20,7 @@ from ordercast.archive.rows import (
     part_from,
     united,
 )
-from tests.examples import scaled
+from tests.property_sizes import scaled
 
 BRANCH = "0" * 16
 

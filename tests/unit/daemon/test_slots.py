@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordercast.daemon.slots import HEAD, Slots, found_in, sealed
-from tests.examples import scaled
+from tests.property_sizes import scaled
 
 SIZE = 512
 KEY = "configuration_seq"

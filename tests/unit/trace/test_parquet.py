@@ -27,7 +27,7 @@ from ordercast.trace.records import Ended, Event
 from ordercast.trace.replica_records import ReplicaEvent
 from ordercast.trace.replica_rows import REPLICAS
 from ordercast.trace.runs import RUN_COLUMNS
-from tests.examples import scaled
+from tests.property_sizes import scaled
 
 from .event_strategies import CLIENT_HISTORIES, HISTORIES, REPLICA_HISTORIES
 

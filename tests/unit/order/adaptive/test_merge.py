@@ -20,7 +20,7 @@ from ordercast.order.adaptive.slots import Distribution, base_after
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.wire.header import SAFE, recovered
 from ordercast.wire.run import PacketRun, build_runs
-from tests.examples import scaled
+from tests.property_sizes import scaled
 
 from ..rings import NEXT_RING_ID, ONE, THREE, TWO, make_ring
 

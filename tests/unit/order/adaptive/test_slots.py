@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ordercast.model.errors import UsageError
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.slots import Distribution, Line, base_after, even_sequence, first_distribution
-from tests.examples import scaled
+from tests.property_sizes import scaled
 
 WEIGHTS = st.lists(st.integers(1, 12), min_size=1, max_size=6)
 

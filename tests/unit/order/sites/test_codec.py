@@ -34,7 +34,7 @@ from ordercast.order.sites.interest import WantsTold, wants_body
 from ordercast.order.sites.units import SessionRun, UnitBody, decode_body, encode_body
 from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal
 from ordercast.wire.head import HEAD_SIZE
-from tests.examples import scaled
+from tests.property_sizes import scaled
 
 P, Q, R = ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1), ProcessId(3 << 48 | 4)
 VIEW = b"12345678"
