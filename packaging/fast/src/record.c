@@ -80,16 +80,23 @@ static inline uint64_t word_at(const unsigned char *at) {
 #endif
 }
 
+static inline uint64_t product(const unsigned char *data, const uint64_t *weights, Py_ssize_t index) {
+    return word_at(data + WORD_SIZE * index) * weights[index];
+}
+
 /* The digest of ordercast/trace/digests.py; four sums, since a multiplication need not wait for the one before it. */
 static uint32_t digest_of(const unsigned char *data, Py_ssize_t size, const uint64_t *weights) {
-    uint64_t sums[4] = {0};
+    uint64_t one = 0, two = 0, three = 0, four = 0;
     Py_ssize_t words = size / WORD_SIZE, rest = size % WORD_SIZE, index = 0;
-    for (; index + 4 <= words; index += 4)
-        for (int lane = 0; lane < 4; lane++)
-            sums[lane] += word_at(data + WORD_SIZE * (index + lane)) * weights[index + lane];
-    uint64_t sum = sums[0] + sums[1] + sums[2] + sums[3];
+    for (; index + 4 <= words; index += 4) {
+        one += product(data, weights, index);
+        two += product(data, weights, index + 1);
+        three += product(data, weights, index + 2);
+        four += product(data, weights, index + 3);
+    }
+    uint64_t sum = one + two + three + four;
     for (; index < words; index++)
-        sum += word_at(data + WORD_SIZE * index) * weights[index];
+        sum += product(data, weights, index);
     uint64_t last = 0;
     for (Py_ssize_t place = 0; place < rest; place++)
         last |= (uint64_t)data[WORD_SIZE * words + place] << 8 * place;

@@ -88,8 +88,14 @@ def looked_at(payloads: Sequence[bytes], head: int) -> tuple[Ints, Ints, Bytes]:
     one lacks."""
     if kernel.look is not None:
         return _compiled(kernel.look, payloads, head)
-    sizes = np.fromiter(map(len, payloads), np.int64, len(payloads))
-    found = [_looked_at(payloads[first:last], sizes[first:last], head) for first, last in _chunks(sizes)]
+    lengths = list(map(len, payloads))
+    sizes = np.array(lengths, np.int64)
+    if payloads and lengths.count(lengths[0]) == len(lengths) and lengths[0] >= max(head, 1):
+        each = max(1, _CHUNK_SIZE // lengths[0])
+        parts = range(0, len(payloads), each)
+        found = [_of_one_size(payloads[first : first + each], lengths[0], head) for first in parts]
+    else:
+        found = [_of_any_size(payloads[first:last], sizes[first:last], head) for first, last in _chunks(sizes)]
     if len(found) == 1:
         return sizes, *found[0]
     both = [(np.zeros(0, np.int64), np.zeros((0, head), np.uint8)), *found]
@@ -113,21 +119,14 @@ def _chunks(sizes: Ints) -> Iterator[tuple[int, int]]:
         first, done = last, int(ends[last - 1])
 
 
-def _looked_at(payloads: Sequence[bytes], sizes: Ints, head: int) -> tuple[Ints, Bytes]:
-    size = int(sizes[0])
-    if (sizes == size).all() and size >= max(head, 1):
-        return _of_one_size(payloads, size, head)
-    return _of_any_size(payloads, sizes, head)
-
-
 def _of_one_size(payloads: Sequence[bytes], size: int, head: int) -> tuple[Ints, Bytes]:
     """The messages are the rows of a matrix."""
     pad = _PADS[size % _WORD]
     data = pad.join([*payloads, b""])
     words = np.frombuffer(data, "<u4").reshape(len(payloads), -1)
     sums = np.einsum("ij,j->i", words, _weights(words.shape[1]))
-    heads = np.frombuffer(data, np.uint8).reshape(len(payloads), -1)[:, :head]
-    return (sums >> np.uint64(32)).astype(np.int64), np.ascontiguousarray(heads)
+    heads = np.ndarray(len(payloads), f"V{head}", data, 0, (size + len(pad),)).copy()  # a head is copied in one piece
+    return (sums >> np.uint64(32)).view(np.int64), heads.view(np.uint8).reshape(len(payloads), head)
 
 
 def _of_any_size(payloads: Sequence[bytes], sizes: Ints, head: int) -> tuple[Ints, Bytes]:

@@ -1,10 +1,10 @@
 """Recording a live node: what happens is gathered on its event loop and written by a thread.
 
-`LiveTrace` is called on the loop. It appends to a list, keeps deliveries as they are, and never waits for a disk.
-`flush` hands the list over; the thread reads stamps and digests, makes one Arrow batch and writes it in one go. Nearly
-all of that is work on whole arrays, for which the thread does not hold the interpreter. A process that is killed loses
-what it had not handed over, except its submissions, which are in its journal. Nothing is dropped in silence: when the
-disk fails, or falls so far behind that memory would fill, the recording ends, `error` says why, and the trace says that
+`LiveTrace` is called on the loop. It appends to a list, looks at messages as soon as there are enough of them that it
+costs little for each, and never waits for a disk. `flush` hands the list over; the thread looks at what is left, makes
+one Arrow batch and writes it in one go. Nearly all of that is work on whole arrays, for which the thread does not hold
+the interpreter. A process that is killed loses what it had not handed over, except its submissions, which are in its
+journal. Nothing is dropped in silence: when the disk fails, or falls so far behind that memory would fill, the recording ends, `error` says why, and the trace says that
 it has no end.
 """
 
@@ -19,12 +19,15 @@ from ordercast.model.effects import Deliver
 from ordercast.model.ids import SECOND, Instant, ProcessId
 from ordercast.model.notes import Marked, Occurred, Visited
 from ordercast.trace.digests import digest, looked_at
-from ordercast.trace.live_columns import Gathered, Item, SubmittedRun
+from ordercast.trace.live_columns import Gathered
 from ordercast.trace.live_file import CONTROL, FULL, MULTILINEAR, LiveInfo
+from ordercast.trace.live_items import DeliveredRun, Item, SubmittedRun, look
 from ordercast.trace.live_writer import EVENT_SIZE, Files, LiveStream
 from ordercast.trace.records import DeliveredBatch, Event, Noted, Started, Submitted
 
 QUIET_NS = 10 * SECOND
+LOOK_SIZE = 1 << 15  # so many bytes of delivered messages are looked at together, unless a flush comes before
+SEEN_SIZE = 60  # bytes that a delivered message is taken to hold once it was looked at
 MESSAGE_SIZE = 100  # bytes that a message is taken to hold beside its payload
 
 
@@ -39,6 +42,8 @@ class LiveTrace(LiveStream[Item]):
         self.is_full = full
         self._is_quiet = True  # nothing but notes of a quiet engine was gathered, and not for long
         self._quiet_until = 0
+        self._unseen: list[DeliveredRun] = []  # of what was gathered, nobody has looked at these yet
+        self._unseen_size = 0
         super().__init__(Files(folder, info, file_size_max, files_max), Gathered(process))
 
     def record(self, event: Event) -> None:
@@ -92,9 +97,20 @@ class LiveTrace(LiveStream[Item]):
 
     def delivered(self, at: Instant, deliver: Deliver, size: int) -> None:
         """The engine delivered this, so many bytes with what an object costs; it must not be changed afterwards."""
-        if self.is_full:
-            self._is_quiet = False
-            self._add((at, deliver), EVENT_SIZE + size)
+        if not self.is_full or self.error is not None:
+            return
+        self._is_quiet = False
+        run = DeliveredRun(at, deliver)
+        self._unseen.append(run)
+        self._unseen_size += size
+        if self._unseen_size >= LOOK_SIZE:
+            look(self._unseen)
+            self._unseen, self._unseen_size = [], 0
+        self._add(run, EVENT_SIZE + SEEN_SIZE * run.count)
+
+    def _hand_over(self, *, is_last: bool) -> None:
+        self._unseen, self._unseen_size = [], 0  # the writer's thread looks at them
+        super()._hand_over(is_last=is_last)
 
     def _remember(self, run: SubmittedRun) -> None:
         if self._is_recording and self._writer.journal is not None:

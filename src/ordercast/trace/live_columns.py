@@ -1,48 +1,33 @@
 """What a live node gathered, made into one table: messages in runs (`runs.py`), other events as rows. Pure.
 
-A delivery stays as the engine gave it until the writer's thread comes here: the event loop pays nothing per message.
-Digests and stamps are read from the very bytes that were delivered, and by arrays: a run is written only where the
-stamps of its messages say so.
+The writer's thread does this, by arrays. A run is written only where the stamps of its messages say so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ordercast.model.effects import Deliver, Parcel
-from ordercast.model.ids import Instant, ProcessId
+from ordercast.model.ids import ProcessId
 from ordercast.trace.arrow import table_from, table_with
 from ordercast.trace.columns import RowKind, Rows, signed
-from ordercast.trace.digests import Ints, looked_at
+from ordercast.trace.digests import Bytes, Ints
+from ordercast.trace.live_items import DeliveredRun, Item, SubmittedRun, look
 from ordercast.trace.live_stamp import LIVE_STAMP_ENDS, LIVE_STAMP_SIZE
 from ordercast.trace.records import STAMPED, UNSTAMPED, DeliveredBatch, Event, Submitted
 from ordercast.trace.to_rows import rows_from
 
 Flags = NDArray[np.bool_]
 
+_STAMP = np.dtype([("process", ">i8"), ("sender", ">u4"), ("high", ">u2"), ("low", ">u4")])  # the counter in two parts
+assert (*accumulate((8, 4, 2 + 4)),) == LIVE_STAMP_ENDS and _STAMP.itemsize == LIVE_STAMP_SIZE
 _MESSAGES_AT_ONCE = 1 << 12
 _IDENTITY = ("sender_process", "sender", "counter")
-
-
-class SubmittedRun(NamedTuple):
-    """Messages of one sender that the engine was given; their counters follow each other."""
-
-    at: Instant
-    sender: int
-    first: int  # counter of the first
-    service: int
-    sizes: Ints
-    digests: Ints
-    destinations: tuple[str, ...]
-
-
-Item = Event | SubmittedRun | tuple[Instant, Deliver]
 
 
 class _Place(NamedTuple):
@@ -75,21 +60,24 @@ class Gathered:
         self._rows = Rows()  # of events that are no runs
         self._submitted: list[tuple[int, int, SubmittedRun]] = []  # idx and n
         self._delivered: list[_Runs] = []
-        self._places: list[_Place] = []  # of parcels that are to be looked at
-        self._parcels: list[Parcel] = []
 
     def add(self, items: Sequence[Item]) -> None:
-        """Take these; the messages are looked at now, and not kept."""
+        """Take these; messages that nobody has looked at yet are looked at now."""
+        found: list[DeliveredRun] = []
+        places: list[_Place] = []
         for item in items:
             if isinstance(item, SubmittedRun):
                 self._add_submitted(item)
-            elif isinstance(item, tuple):
-                self._add_delivered(*item)
+            elif isinstance(item, DeliveredRun):
+                if item.count:
+                    found.append(item)
+                self._add_delivered(item, places)
             else:
                 self._add_event(item)
             self._n += 1
-        self._delivered += _runs_in(self._places, self._parcels)
-        self._places, self._parcels = [], []
+        if unseen := [run for run in found if not run.is_seen]:
+            look(unseen)
+        self._delivered += _runs_in(places, found)
 
     def table(self, schema: pa.Schema) -> pa.Table:
         """Return the rows of all that was added since the last table."""
@@ -115,19 +103,16 @@ class Gathered:
         self._submitted.append((self._counts[self._process], self._n, run))
         self._counts[self._process] += len(run.sizes)
 
-    def _add_delivered(self, at: Instant, deliver: Deliver) -> None:
-        parcels = [parcel for parcel in deliver.parcels if parcel[4]]
-        if not parcels:
-            self._add_event(DeliveredBatch(at, self._process, deliver.configuration, deliver.origin, ()))
+    def _add_delivered(self, run: DeliveredRun, places: list[_Place]) -> None:
+        if not run.count:
+            self._add_event(DeliveredBatch(run.at, self._process, run.configuration, run.origin, ()))
             return
-        (seq, rep), (origin_seq, origin_rep) = map(signed, deliver.configuration), map(signed, deliver.origin)
+        (seq, rep), (origin_seq, origin_rep) = map(signed, run.configuration), map(signed, run.origin)
         idx = self._counts[self._process]
-        for parcel in parcels:
-            number, originator, _, _, payloads, each, base = parcel
-            where = idx, self._n, at, seq, rep, origin_seq, origin_rep, signed(number), each, base
-            self._places.append(_Place(*where, signed(originator), len(payloads)))
-            idx += len(payloads)
-        self._parcels += parcels
+        for number, originator, _, _, count, each, base in run.outlines:
+            where = idx, self._n, run.at, seq, rep, origin_seq, origin_rep, signed(number), each, base
+            places.append(_Place(*where, signed(originator), count))
+            idx += count
         self._counts[self._process] = idx
 
 
@@ -175,27 +160,30 @@ class _Runs(NamedTuple):
     digests: Ints
 
 
-def _runs_in(places: list[_Place], parcels: list[Parcel]) -> Iterator[_Runs]:
-    """The runs of parcels, looked at some thousands of messages at a time: their columns stay in the processor's
-    cache."""
-    first = count = 0
-    for last, place in enumerate(places, 1):
-        count += place.messages
-        if count >= _MESSAGES_AT_ONCE or last == len(places):
-            yield _runs_of(places[first:last], parcels[first:last])
-            first, count = last, 0
+def _runs_in(places: list[_Place], found: list[DeliveredRun]) -> Iterator[_Runs]:
+    """The runs of parcels, some thousands of messages at a time: their columns stay in the processor's cache."""
+    begin = first = count = parcels = 0
+    for last, run in enumerate(found, 1):
+        count += run.count
+        parcels += len(run.outlines)
+        if count >= _MESSAGES_AT_ONCE or last == len(found):
+            yield _runs_of(places[begin : begin + parcels], found[first:last])
+            first, begin = last, begin + parcels
+            count = parcels = 0
 
 
-def _runs_of(places: list[_Place], parcels: list[Parcel]) -> _Runs:
+def _runs_of(places: list[_Place], found: list[DeliveredRun]) -> _Runs:
     """The parcels, cut where a message does not follow the one before it."""
     at = dict(zip(_Place._fields, np.array(places, np.int64).T, strict=True))
     counts = at["messages"]
-    payloads = list(chain.from_iterable(parcel[4] for parcel in parcels))
-    sizes, digests, heads = looked_at(payloads, LIVE_STAMP_SIZE)
-    senders = _column([parcel[2] for parcel in parcels], counts)
-    services = _column([parcel[3] for parcel in parcels], counts)
-    parcel_of = np.repeat(np.arange(len(parcels)), counts)
-    offset = np.arange(len(payloads)) - np.repeat(np.cumsum(counts) - counts, counts)
+    sizes, digests, heads = (
+        np.concatenate([getattr(run, name) for run in found]) for name in ("sizes", "digests", "heads")
+    )
+    outlines = [outline for run in found for outline in run.outlines]
+    senders = _column([outline[2] for outline in outlines], counts)
+    services = _column([outline[3] for outline in outlines], counts)
+    parcel_of = np.repeat(np.arange(len(outlines)), counts)
+    offset = np.arange(len(sizes)) - np.repeat(np.cumsum(counts) - counts, counts)
 
     identity, is_known = _identities(at["originator"][parcel_of], senders, sizes, heads)
     is_first = offset == 0
@@ -213,10 +201,10 @@ def _runs_of(places: list[_Place], parcels: list[Parcel]) -> _Runs:
     columns["slot"] = columns["base"] + place % columns["each"]
     columns["service"] = services[firsts]
     columns |= {name: column[firsts] for name, column in zip(_IDENTITY, identity, strict=True)}
-    return _Runs(columns, np.diff(np.append(firsts, len(payloads))), is_known[firsts], sizes, digests)
+    return _Runs(columns, np.diff(np.append(firsts, len(sizes))), is_known[firsts], sizes, digests)
 
 
-def _identities(originators: Ints, senders: Ints, sizes: Ints, heads: NDArray[np.uint8]) -> tuple[list[Ints], Flags]:
+def _identities(originators: Ints, senders: Ints, sizes: Ints, heads: Bytes) -> tuple[list[Ints], Flags]:
     """Return the processes, senders and counters of messages, and which messages have any."""
     stamps = _stamps_in(heads)
     is_stamped = senders & STAMPED != 0
@@ -228,15 +216,12 @@ def _identities(originators: Ints, senders: Ints, sizes: Ints, heads: NDArray[np
     return [np.where(is_stamped, stamp, other) * is_known for stamp, other in both], is_known
 
 
-def _stamps_in(heads: NDArray[np.uint8]) -> list[Ints]:
+def _stamps_in(heads: Bytes) -> list[Ints]:
     """Return processes, senders and counters as a file keeps them, the processes signed. `heads` has the first bytes
     of each message."""
-    found = []
-    for begin, end in pairwise((0, *LIVE_STAMP_ENDS)):
-        wide = np.zeros((len(heads), 8), np.uint8)
-        wide[:, 8 - (end - begin) :] = heads[:, begin:end]
-        found.append(wide.view(">i8")[:, 0].astype(np.int64))
-    return found
+    found = heads.view(_STAMP)[:, 0]
+    process, sender, high, low = (found[name].astype(np.int64) for name in _STAMP.names or ())
+    return [process, sender, high << 32 | low]
 
 
 def _column(values: Sequence[Sequence[int]], counts: Ints) -> Ints:

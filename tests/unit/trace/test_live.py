@@ -53,6 +53,8 @@ OTHER = process_id_from(NodeId(2), Incarnation(6))
 RING = ConfigurationId(4, ME)
 PROMISES = Promises("story", frozenset(Promise), frozenset(Service), 1 << 24)
 STARTED = Started(Instant(1), ME, PROMISES)
+MANY_COUNT = 20_000  # messages: more than a mebibyte of records
+MANY = Deliver(RING, RING, [(1, ME, [STAMPED] * MANY_COUNT, bytes(MANY_COUNT), [bytes(30)] * MANY_COUNT, 1, 0)])
 
 
 @pytest.fixture(autouse=True)
@@ -431,17 +433,17 @@ def test_a_writer_too_far_behind_ends_the_recording_and_says_so(
         right(self, items)
 
     monkeypatch.setattr(Gathered, "add", slow)
+    monkeypatch.setattr(live_writer, "BEHIND_SIZE_MAX", 8 << 20)
     trace = new_trace(tmp_path, ME)
     trace.record(STARTED)
-    deliver = Deliver(RING, RING, [(1, ME, [STAMPED], [4], [bytes(8 << 20)], 1, 0)])
     for at in range(2, 20):
-        trace.delivered(Instant(at), deliver, 8 << 20)
-    assert trace.error is not None and "too slow for the trace, over 64 MiB wait" in trace.error
+        trace.delivered(Instant(at), MANY, 30 * MANY_COUNT)
+    assert trace.error is not None and "too slow for the trace, over 8 MiB wait" in trace.error
     trace.record(visited(30))  # ignored
     go_on.set()
     trace.close()
     events = list(read_live(tmp_path).events())
-    assert 8 <= sum(isinstance(event, DeliveredBatch) for event in events) <= 10
+    assert 6 <= sum(isinstance(event, DeliveredBatch) for event in events) <= 8
     assert not any(isinstance(event, Noted) for event in events)
     gaps = [event.why for event in events if isinstance(event, Unrecorded)]
     assert gaps == ["the trace of n1'5 was given up by its writer, whose disk did not keep up"]
@@ -451,12 +453,12 @@ def test_a_writer_too_far_behind_ends_the_recording_and_says_so(
 def test_much_is_handed_over_without_being_asked(tmp_path: Path) -> None:
     trace = new_trace(tmp_path, ME)
     trace.record(STARTED)
-    deliver = Deliver(RING, RING, [(1, ME, [STAMPED], [4], [bytes(3 << 20)], 1, 0)])
     for at in range(2, 6):
-        trace.delivered(Instant(at), deliver, 3 << 20)
+        trace.delivered(Instant(at), MANY, 30 * MANY_COUNT)
+    assert trace.waiting_size > 1 << 20
     trace.close()
     (path,) = files_of(tmp_path, ME)
-    assert [batch.num_rows for batch in whole_batches(path)] == [1, 5]
+    assert [batch.num_rows for batch in whole_batches(path)] == [1, 4 * MANY_COUNT + 1]
 
 
 def test_a_killed_process_ends_where_its_file_does(tmp_path: Path) -> None:
