@@ -4,8 +4,8 @@
 costs little for each, and never waits for a disk. `flush` hands the list over; the thread looks at what is left, makes
 one Arrow batch and writes it in one go. Nearly all of that is work on whole arrays, for which the thread does not hold
 the interpreter. A process that is killed loses what it had not handed over, except its submissions, which are in its
-journal. Nothing is dropped in silence: when the disk fails, or falls so far behind that memory would fill, the recording
-ends, `error` says why, and the trace says that it has no end.
+journal. Nothing is dropped in silence: when the disk fails, or falls so far behind that memory would fill, the
+recording ends, `error` says why, and the trace says that it has no end.
 """
 
 from __future__ import annotations
