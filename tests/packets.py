@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ordercast.model.effects import Parcel
@@ -66,7 +66,7 @@ def originator_of(packet: bytes, events: Iterable[Event]) -> int:
     raise AssertionError("a data packet of a ring that nobody has installed")
 
 
-def messages_of(run: PacketRun) -> tuple[Parcel, Sequence[int]]:
+def messages_of(run: PacketRun) -> tuple[Parcel, bytes]:
     """The messages of packets with a block, which are in their bytes alone, and which parts they are."""
     if is_in_parts(run):
         body = body_of(run, run.seq)
@@ -76,4 +76,4 @@ def messages_of(run: PacketRun) -> tuple[Parcel, Sequence[int]]:
         return (run.seq, run.originator, (sender,) * run.count, bytes((service,)) * run.count, texts, 1, 0), parts
     bodies = bodies_of([run])
     assert isinstance(bodies, AlikeBodies)
-    return bodies.parcel(run.seq, run.originator), ()
+    return bodies.parcel(run.seq, run.originator), b""

@@ -72,7 +72,7 @@ class AttachedSolo(Solo):
 
     def native(self, seq: int, tick: int, originator: ProcessId = ONE, text: bytes = b"x") -> bytes:
         heading = Heading(CLUSTER, FIRST, TRIO)
-        load = SAFE | EXTENDED, (0,), (len(text),), (0,), [text], (), NATIVE_BLOCK
+        load = SAFE | EXTENDED, (0,), (len(text),), (0,), [text], b"", NATIVE_BLOCK
         (run,) = build_runs(heading, [load], originator, Seq(seq), 1, tick)
         return run.packet(Seq(seq))
 

@@ -133,7 +133,7 @@ def test_natives_are_carried_unchanged(
     group: list[bytes], service: Service, logical: ConfigurationId, count: int
 ) -> None:
     lengths, asked = tuple(map(len, group)), (int(service),) * len(group)
-    load = SAFE | EXTENDED, (9,) * len(group), lengths, asked, group * count, (), NATIVE_BLOCK
+    load = SAFE | EXTENDED, (9,) * len(group), lengths, asked, group * count, b"", NATIVE_BLOCK
     (run,) = build_runs(HEADING, [load], ME, Seq(11), 1, 77)
     stretch = native_stretch([run], logical)
     assert (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe) == (
@@ -247,7 +247,7 @@ def _body(freight: Freight) -> bytes:
 def test_natives_of_a_visit_are_one_however_they_were_read(visits: list[int], in_parts: bool) -> None:
     packets, seq = b"", Seq(1)
     for tick, count in enumerate(visits, 50):
-        parts = [Part.FIRST] * count if in_parts else []
+        parts = bytes((Part.FIRST,)) * count if in_parts else b""
         load = SAFE | EXTENDED, (9,), (4,), (0,), [b"same"] * count, parts, NATIVE_BLOCK
         (built,) = build_runs(HEADING, [load], ME, seq, 1, tick)
         packets, seq = packets + built.burst()[0], Seq(seq + count)

@@ -43,7 +43,7 @@ def _entry(data: bytes, service: Service = Service.AGREED, sender: int = 0) -> P
     return sender, len(data), int(service), data
 
 
-def _parts(loads: list[Load]) -> list[Part]:
+def _parts(loads: list[Load]) -> list[int]:
     """Of each packet."""
     return [part for load in loads for part in load[5] or [Part.WHOLE] * len(_groups(load))]
 

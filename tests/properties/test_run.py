@@ -103,7 +103,7 @@ def _load(
     part = Part(flags >> PART_SHIFT)
     kept = flags & (1 << PART_SHIFT) - 1
     payloads = [payload for group in groups for payload in group]
-    return kept, its_senders, its_lengths, its_services, payloads, [part] * len(groups) if part else [], b""
+    return kept, its_senders, its_lengths, its_services, payloads, bytes((part,)) * len(groups) if part else b"", b""
 
 
 def _groups(load: Load) -> list[Sequence[bytes]]:
@@ -354,7 +354,7 @@ def test_packets_shorter_than_their_pieces_of_a_read_are_read_all_the_same(
 
 # Noise
 
-GOOD: Load = (0, (7,), (4,), (int(Service.AGREED),), [b"good"], (), b"")
+GOOD: Load = (0, (7,), (4,), (int(Service.AGREED),), [b"good"], b"", b"")
 
 
 @given(st.binary(max_size=300), st.integers(0, 320), st.integers(1, 400), st.integers(0, 3), st.booleans())
@@ -479,7 +479,7 @@ def test_packets_kept_in_runs_are_delivered_as_if_kept_one_by_one(
 @given(load_lists(flags_too=False), st.data())
 def test_what_is_not_yet_safe_waits_from_the_middle_of_a_run_on(loads: list[Load], data: st.DataObject) -> None:
     """All ask for safe delivery and are whole: exactly what is safe is delivered, once, in order."""
-    safe_loads: list[Load] = [(SAFE, *load[1:5], (), b"") for load in loads]
+    safe_loads: list[Load] = [(SAFE, *load[1:5], b"", b"") for load in loads]
     holder = Holder()
     for run in _built(safe_loads, seq=Seq(1)):
         holder.keep(run)

@@ -2,7 +2,7 @@
 
 #include "kernel.h"
 
-#define INTERFACE 2 /* ordercast/model/kernel.py wants the same */
+#define INTERFACE 3 /* ordercast/model/kernel.py wants the same */
 
 int has_arguments(const char *name, Py_ssize_t given, Py_ssize_t wanted) {
     if (given == wanted)

@@ -132,13 +132,10 @@ static PyObject *services_of(const Run *run) {
 }
 
 static PyObject *parts_of(const Run *run) {
-    if (!run->part)
-        return PyTuple_New(0);
-    PyObject *parts = run->is_searched ? PyList_New(run->count) : PyTuple_New(1);
-    for (Py_ssize_t index = 0; parts && index < run->count; index++) {
-        long part = packet_of(run, index)[FLAGS_AT] >> PART_SHIFT;
-        parts = filled(parts, run->is_searched, index, PyLong_FromLong(part));
-    }
+    PyObject *parts = PyBytes_FromStringAndSize(NULL, run->part && !run->is_recovered ? run->count : 0);
+    char *at = parts ? PyBytes_AsString(parts) : NULL;
+    for (Py_ssize_t index = 0; at && index < PyBytes_Size(parts); index++)
+        at[index] = (char)(packet_of(run, index)[FLAGS_AT] >> PART_SHIFT);
     return parts;
 }
 
@@ -157,7 +154,7 @@ static PyObject *parcel_of(const Run *run, PyObject *originator) {
 }
 
 static PyObject *fields_of(const Run *run, PyObject *originator) {
-    PyObject *parts = run->is_recovered ? PyTuple_New(0) : parts_of(run), *parcel = parcel_of(run, originator);
+    PyObject *parts = parts_of(run), *parcel = parcel_of(run, originator);
     PyObject *fields = NULL;
     if (parts && parcel)
         fields = Py_BuildValue("(nKOniOO)", run->length, (unsigned long long)run->seq, originator, run->count,

@@ -16,7 +16,7 @@ from ordercast.model.errors import UsageError
 MODULE = "ordercast_fast"
 VARIABLE = "ORDERCAST_KERNEL"
 PURE, COMPILED = "pure", "compiled"
-INTERFACE = 2  # of the compiled functions: rises whenever one of them takes or returns something else
+INTERFACE = 3  # of the compiled functions: rises whenever one of them takes or returns something else
 
 
 def chosen(wanted: str) -> ModuleType | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ordercast.model.effects import Parcel
@@ -34,13 +34,13 @@ class LargeMessages:
         self.size += len(data) - sum(map(len, self.parts.get(key, ())))
         self.parts[key] = [data]
 
-    def take(self, parcel: Parcel, parts: Sequence[int], parcels: list[Parcel]) -> None:
+    def take(self, parcel: Parcel, parts: bytes, parcels: list[Parcel]) -> None:
         """Add to `parcels` the messages of packets in a row that are completed by them."""
         seq, originator, senders, services, payloads, *_ = parcel
         key = originator, senders[0]
         before = self.parts.get(key)
         held = 0 if before is None else len(before)
-        ends, whole, begun = kernel.gather(bytes(parts), payloads, before)
+        ends, whole, begun = kernel.gather(parts, payloads, before)
         if begun is not None and begun is before:  # it goes on
             self.size += sum(map(len, begun[held:]))
         else:
@@ -49,7 +49,8 @@ class LargeMessages:
             if begun is not None:
                 self.parts[key] = begun
                 self.size += sum(map(len, begun))
+        sender, service = senders[:1], services[:1]
         parcels += [
-            (seq + end - 1, originator, senders[:1], services[:1], (message,), 1, 0)
+            (seq + end - 1, originator, sender, service, (message,), 1, 0)
             for end, message in zip(ends, whole, strict=True)
         ]

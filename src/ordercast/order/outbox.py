@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ordercast.model.service import Service
-from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, SAFE, Part
+from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, SAFE, parts_in_a_row
 from ordercast.wire.run import Load
 
 OVERHEAD = 64  # what a queued message costs beside its bytes, so that empty ones are bounded too
@@ -148,7 +148,7 @@ class Outbox:
         self._turn_of_large = True
         self.size -= count * (length + OVERHEAD)
         flags = SAFE if lot.service == _SAFE_SERVICE else 0
-        return flags, (lot.sender,) * count, (length,) * count, (lot.service,) * count, payloads, (), block
+        return flags, (lot.sender,) * count, (length,) * count, (lot.service,) * count, payloads, b"", block
 
     def start_over(self) -> int:
         """The configuration ended: messages whose last part was not numbered start over. Return how many."""
@@ -189,7 +189,7 @@ class Outbox:
         payloads = lot.payloads[lot.at : lot.at + count * each]
         self.size -= count * each * (lot.length + OVERHEAD)
         flags = SAFE if lot.service == _SAFE_SERVICE else 0
-        load = flags, (lot.sender,) * each, (lot.length,) * each, (lot.service,) * each, payloads, (), lot.block
+        load = flags, (lot.sender,) * each, (lot.length,) * each, (lot.service,) * each, payloads, b"", lot.block
         self._pass(lot, count * each)
         return load
 
@@ -215,7 +215,7 @@ class Outbox:
             payloads += lot.payloads[lot.at : lot.at + count]
             self._pass(lot, count)
         self.size -= sum(lengths) + OVERHEAD * len(payloads)
-        return SAFE if safe else 0, tuple(senders), tuple(lengths), tuple(services), payloads, (), block
+        return SAFE if safe else 0, tuple(senders), tuple(lengths), tuple(services), payloads, b"", block
 
     def _next_parts(self, limit: int) -> Load:
         """The next parts of the large message whose turn it is. All are equally long but the last, which is a little
@@ -228,7 +228,7 @@ class Outbox:
         first = large.sent // size
         end = min(first + limit, total)
         chunks = [large.data[at * size : (at + 1) * size] for at in range(first, end)]
-        parts = [Part.FIRST if at == 0 else Part.MIDDLE if at < total - 1 else Part.LAST for at in range(first, end)]
+        parts = parts_in_a_row(total)[first:end]
         large.sent = min(end * size, length)
         if end == total:
             self.size -= length + OVERHEAD

@@ -57,6 +57,7 @@ ORIGIN = struct.Struct(">8sQH")  # only with RECOVERED: digest of the old ring, 
 HEADER_SIZE = HEADER.size
 ORIGIN_SIZE = ORIGIN.size
 DESCRIPTOR_SIZE = 7  # of each message: sender 4, length 2, service 1; all senders first, then lengths, then services
+LENGTH_AT = 4  # in the descriptor of a packet's only message, behind its sender
 FIXED_SIZE = FIXED.size
 COUNT_MAX = 255
 LONE_BYTE = 0x80  # a block that begins with such a byte is that byte alone, and says something with its other bits
@@ -79,6 +80,11 @@ class Part(IntEnum):
     FIRST = 1
     MIDDLE = 2
     LAST = 3
+
+
+def parts_in_a_row(count: int) -> bytes:
+    """Return which parts the packets of one message are, if it takes so many: two at least."""
+    return bytes((Part.FIRST, *(Part.MIDDLE,) * (count - 2), Part.LAST))
 
 
 # Senders and lengths of a packet with so many messages; their services follow as bytes.

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from ordercast.model.effects import Burst, Parcel
 from ordercast.model.ids import ProcessId, Seq
-from ordercast.wire.header import BLOCK_SIZES, EXTENDED, FLAGS_AT, HEADER_SIZE, TIMESTAMP, TIMESTAMP_AT, Part
+from ordercast.wire.header import BLOCK_SIZES, EXTENDED, FLAGS_AT, HEADER_SIZE, LENGTH_AT, TIMESTAMP, TIMESTAMP_AT, Part
 
 # What is to be put into packets of one shape: the shape, the payloads of all packets in a row, which part of its
 # message each is (nothing, if they are whole messages), and the block before the descriptors, if an enclosing engine
 # wants one. The last part of a message may be shorter than the shape says.
-Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[bytes], Sequence[Part], bytes]
+Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[bytes], bytes, bytes]
 
 
 class RawRun(NamedTuple):
@@ -31,12 +31,12 @@ class RawRun(NamedTuple):
     numbers: Sequence[int]  # that end the blocks; none: they end with none
     descriptors: bytes
     payloads: Sequence[bytes | memoryview]  # of each packet in one piece, all of one length; a last part may be shorter
-    parts: Sequence[Part] = ()  # which part of its message each is; nothing: whole messages
+    parts: bytes = b""  # which part of its message each is; nothing: whole messages
 
     @property
     def length(self) -> int:
         """Bytes of payloads in a packet."""
-        return int.from_bytes(self.descriptors[4:6], "big") if self.parts else len(self.payloads[0])
+        return int.from_bytes(self.descriptors[LENGTH_AT:-1], "big") if self.parts else len(self.payloads[0])
 
     @property
     def size(self) -> int:
@@ -68,7 +68,7 @@ class PacketRun:
         originator: ProcessId,
         count: int = 1,
         is_safe: int = 0,
-        parts: Sequence[int] = (),
+        parts: bytes = b"",
         parcel: Parcel | None = None,
     ) -> None:
         self.data = data  # somewhere in it, from `at` on, the packets, of `size` bytes each

@@ -6,6 +6,7 @@ arguments, and refuse the same: `tests/properties/test_kernel.py`.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
@@ -24,6 +25,7 @@ from ordercast.wire.header import (
     FIXED_SIZE,
     FLAGS_AT,
     HEADER_SIZE,
+    LENGTH_AT,
     NUMBERS,
     ORIGIN_SIZE,
     PART_SHIFT,
@@ -38,6 +40,8 @@ from ordercast.wire.header import (
 from ordercast.wire.packet_run import PacketRun
 
 _FIRST, _LAST = int(Part.FIRST), int(Part.LAST)
+_PARTS_IN_A_ROW = re.compile(b"%c[^%c%c]*%c" % (_FIRST, _FIRST, _LAST, _LAST))  # of one message, from first to last
+_PART_OF_FLAGS = bytes(flags >> PART_SHIFT for flags in range(256))
 BLOCK_NUMBER = struct.Struct(">Q")  # ends a long block
 STAMPS_AT = FIXED_SIZE + 8  # token round and timestamp stand here, behind the seq
 STAMPS_SIZE = HEADER_SIZE - STAMPS_AT
@@ -104,7 +108,7 @@ def parse_data(
     payloads = payloads_from(data, start, filled, columns[count:])
     is_bare = part and flags & EXTENDED
     parcel = None if is_bare else (seq, originator, columns[:count], services, payloads, count, 0)
-    return PacketRun(data, at, end - at, seq, originator, 1, flags & SAFE, (part,) if part else (), parcel)
+    return PacketRun(data, at, end - at, seq, originator, 1, flags & SAFE, bytes((part,)) if part else b"", parcel)
 
 
 def _block_size(data: bytes, at: int, end: int) -> int:
@@ -205,10 +209,10 @@ def _matching(found: tuple[object, ...], expected: tuple[object, ...]) -> int:
 
 @lru_cache(maxsize=512)
 def _part_shape(length: int, count: int, head: int) -> struct.Struct:
-    """So many packets with a part of so many bytes each: all that must be equal, apart from flags, seq, length and
-    payload; behind a block the payload is left out."""
+    """So many packets with a part of so many bytes each: what must be equal, flags, seq, descriptor and payload; behind
+    a block the payload is left out."""
     payload = f"{length}x" if head else f"{length}s"
-    packet = f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ{_block_shape(head)}IHB{payload}"
+    packet = f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ{_block_shape(head)}{DESCRIPTOR_SIZE}s{payload}"
     return struct.Struct(">" + packet * count)
 
 
@@ -216,37 +220,44 @@ def _extend_parts(run: PacketRun, alike: int, head: int) -> None:
     """The same for parts of messages of one sender: they differ in which part they are, too, and the last of each
     message may be padded."""
     seq, originator, size = run.seq, run.originator, run.size
-    room, more, stride = size - HEADER_SIZE - head - DESCRIPTOR_SIZE, alike - 1, 8
+    room, more, stride = size - HEADER_SIZE - head - DESCRIPTOR_SIZE, alike - 1, 6
     fields = _part_shape(room, alike, head).unpack_from(run.data, run.at)
-    at = 5 if head else 4  # sender, length and service stand here, and the payload if there is no block
-    before, flags, behind, sender, service = fields[0], fields[1], fields[2], fields[at], fields[at + 2]
+    at = 5 if head else 4  # the descriptor stands here, and the payload behind it if there is no block
+    before, flags, behind, descriptor = fields[0], fields[1], fields[2], fields[at]
     later = fields[stride:]
-    kinds, lengths = later[1::stride], later[at + 1 :: stride]
-    sound = {pair: _is_sound_part(*pair, flags & BELOW_PART, room) for pair in set(zip(kinds, lengths, strict=True))}
+    kept = flags & BELOW_PART, descriptor[:LENGTH_AT], descriptor[-1]
+    told = tuple(zip(later[1::stride], later[at::stride], strict=True))
+    sound = {pair: _is_sound_part(*pair, kept, room) for pair in set(told)}
     count = 1 + min(
         _matching(later[3::stride], tuple(range(seq + 1, seq + alike))),
         _matching(later[::stride], (before,) * more),
         _matching(later[2::stride], (behind,) * more),
         _matching(later[4::stride], (_same_block(run, head),) * more) if head else more,
-        _matching(later[at::stride], (sender,) * more),
-        _matching(later[at + 2 :: stride], (service,) * more),
-        _matching(tuple(map(sound.__getitem__, zip(kinds, lengths, strict=True))), (True,) * more),
+        more if all(sound.values()) else [sound[pair] for pair in told].index(False),
     )
     run.grow(count)
-    run.parts = [*run.parts, *(kind >> PART_SHIFT for kind in kinds[: count - 1])]
+    run.parts = bytes(fields[1 : count * stride : stride]).translate(_PART_OF_FLAGS)
     if head:
         return
-    gathered = list(fields[at + 3 : count * stride : stride])
-    for index, length in enumerate(fields[at + 1 : count * stride : stride]):
-        if length < room:
-            gathered[index] = gathered[index][:length]
-    run.parcel = seq, originator, (sender,) * count, bytes((service,)) * count, gathered, 1, 0
+    gathered = list(fields[5 : count * stride : stride])
+    last = run.parts.find(_LAST)
+    while last >= 0:  # it alone may be padded
+        gathered[last] = gathered[last][: _length_of(fields[last * stride + at])]
+        last = run.parts.find(_LAST, last + 1)
+    sender, service = int.from_bytes(descriptor[:LENGTH_AT], "big"), descriptor[-1:]
+    run.parcel = seq, originator, (sender,) * count, service * count, gathered, 1, 0
 
 
-def _is_sound_part(flags: int, length: int, kept: int, room: int) -> bool:
-    """Tell whether a packet with these flags may be one of a run whose packets share the flags `kept`."""
-    part = flags >> PART_SHIFT
-    if flags & BELOW_PART != kept or length > room:
+def _length_of(descriptor: bytes) -> int:
+    """Return how long the payload of a packet's only message is."""
+    return int.from_bytes(descriptor[LENGTH_AT:-1], "big")
+
+
+def _is_sound_part(flags: int, descriptor: bytes, kept: tuple[int, bytes, int], room: int) -> bool:
+    """Tell whether a packet with these flags and this descriptor may be one of a run whose packets share `kept`: flags,
+    sender and service."""
+    part, length = flags >> PART_SHIFT, _length_of(descriptor)
+    if (flags & BELOW_PART, descriptor[:LENGTH_AT], descriptor[-1]) != kept or length > room:
         return False
     return part == Part.LAST or (part in (Part.FIRST, Part.MIDDLE) and length == room)
 
@@ -259,26 +270,21 @@ def gather(
     of a message whose first part is not there are left out. What has begun is added to in place."""
     ends: list[int] = []
     whole: list[bytes] = []
-    start = 0
-    while start < len(kinds):
-        end = _end_of(kinds, start)
-        if kinds[start] == _FIRST:
-            begun = []
-        if begun is not None:
-            begun += payloads[start:end]
-            if kinds[end - 1] == _LAST:
-                whole.append(b"".join(begun))
-                ends.append(end)
-                begun = None
-        start = end
-    return ends, whole, begun
-
-
-def _end_of(kinds: bytes, start: int) -> int:
-    """Return where the parts of one message end: behind its last one, or before the first of another message."""
-    last, first = kinds.find(_LAST, start), kinds.find(_FIRST, start + 1)
-    ends = [place for place in (last + 1, first) if place > 0]
-    return min(ends, default=len(kinds))
+    first = kinds.find(_FIRST)
+    behind = len(kinds) if first < 0 else first  # what goes on ends before the first part of another message
+    if begun is not None and behind:
+        end = kinds.find(_LAST, 0, behind) + 1
+        begun += payloads[: end or behind]
+        if end:
+            ends, whole, begun = [end], [b"".join(begun)], None
+    if first < 0:
+        return ends, whole, begun
+    for found in _PARTS_IN_A_ROW.finditer(kinds, first):
+        start, end = found.span()
+        whole.append(b"".join(payloads[start:end]))
+        ends.append(end)
+    latest = kinds.rfind(_FIRST)
+    return ends, whole, list(payloads[latest:]) if kinds.find(_LAST, latest) < 0 else None
 
 
 # Building

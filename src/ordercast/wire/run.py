@@ -19,12 +19,12 @@ from ordercast.wire.header import (
     DESCRIPTORS,
     FIXED,
     HEADER_SIZE,
+    LENGTH_AT,
     NUMBERS,
     PART_SHIFT,
     SAFE,
     Heading,
     PacketEntry,
-    Part,
 )
 from ordercast.wire.packet_run import Load, PacketRun, RawRun
 from ordercast.wire.pure import BLOCK_NUMBER, parse_data
@@ -87,7 +87,7 @@ def _joined(loads: Sequence[Load]) -> Sequence[Load]:
     for (*shape, _, block), group in groupby(loads, lambda load: (*load[:4], bool(load[5]), load[6])):
         alike = list(group)
         payloads = [payload for load in alike for payload in load[4]]
-        joined.append((*shape, payloads, [part for load in alike for part in load[5]], block))
+        joined.append((*shape, payloads, b"".join([load[5] for load in alike]), block))
     return joined
 
 
@@ -110,13 +110,13 @@ def build_raw(
         if is_numbered:
             pieces[3::stride] = map(BLOCK_NUMBER.pack, chain.from_iterable(one.numbers for one in alike))
         pieces[stride - 1 :: stride] = payloads
-        parts = list(chain.from_iterable(one.parts for one in alike))
+        parts = b"".join([one.parts for one in alike])
         if is_cut:
-            told = {part: FIXED.pack(*fixed, flags | part << PART_SHIFT, 1, heading.places[me]) for part in Part}
+            told = {part: FIXED.pack(*fixed, flags | part << PART_SHIFT, 1, heading.places[me]) for part in set(parts)}
             pieces[::stride] = [told[part] for part in parts]
             for index, payload in enumerate(payloads):
                 if len(payload) < length:  # the last part: padded, so that all are alike
-                    descriptor = descriptors[:4] + len(payload).to_bytes(2, "big") + descriptors[6:]
+                    descriptor = descriptors[:LENGTH_AT] + len(payload).to_bytes(2, "big") + descriptors[-1:]
                     pieces[index * stride + stride - 2] = descriptor if is_numbered else block + descriptor
                     pieces[index * stride + stride - 1] = bytes(payload).ljust(length, b"\0")
         runs.append(PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts))
@@ -136,7 +136,7 @@ def build_data(
     """One new data packet of this process."""
     senders, lengths, services, payloads = zip(*entries, strict=True)
     part = flags >> PART_SHIFT
-    load = flags & BELOW_PART, senders, lengths, services, payloads, [Part(part)] if part else (), b""
+    load = flags & BELOW_PART, senders, lengths, services, payloads, bytes((part,)) if part else b"", b""
     return _build(heading, load, me, seq, token_round, timestamp)
 
 

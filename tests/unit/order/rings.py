@@ -53,7 +53,7 @@ def make_run(
     """Packets in a row, one for each text; all texts are equally long."""
     flags = SAFE if service is Service.SAFE else 0
     payloads = [text.encode() for text in texts]
-    parts = [part] * len(texts) if part else []
+    parts = bytes((part,)) * len(texts) if part else b""
     load = flags, (sender,), (len(texts[0]),), (int(service),), payloads, parts, b""
     (run,) = build_runs(make_ring().heading, [load], originator, Seq(seq), 1, seq)
     return run

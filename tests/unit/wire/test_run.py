@@ -249,7 +249,7 @@ def test_a_packet_with_something_behind_it_is_given_out_without_that() -> None:
 
 def _load(*texts: bytes, flags: int = 0, sender: int = 7, service: int = AGREED) -> Load:
     """Packets with one message each."""
-    return flags, (sender,), (len(texts[0]),), (service,), list(texts), (), b""
+    return flags, (sender,), (len(texts[0]),), (service,), list(texts), b"", b""
 
 
 def test_loads_that_are_alike_become_one_run_numbered_and_stamped_in_turn() -> None:
@@ -271,7 +271,7 @@ def test_loads_that_are_alike_become_one_run_numbered_and_stamped_in_turn() -> N
         pytest.param(_load(b"three"), id="length"),
         pytest.param(_load(b"one", sender=8), id="sender"),
         pytest.param(_load(b"one", service=FIFO), id="service"),
-        pytest.param((0, (7, 7), (3, 3), (AGREED, AGREED), [b"one", b"two"], (), b""), id="count"),
+        pytest.param((0, (7, 7), (3, 3), (AGREED, AGREED), [b"one", b"two"], b"", b""), id="count"),
     ],
 )
 def test_a_load_that_is_not_like_the_one_before_it_begins_a_run(other: Load) -> None:
@@ -293,7 +293,7 @@ def test_nothing_to_send_is_no_run() -> None:
 def _parts(*texts: bytes, size: int = 5) -> list[bytes]:
     """Messages in two parts each, the last one padded."""
     chunks = [text[at : at + size] for text in texts for at in (0, size)]
-    load = 0, (7,), (size,), (AGREED,), chunks, [Part.FIRST, Part.LAST] * len(texts), b""
+    load = 0, (7,), (size,), (AGREED,), chunks, bytes((Part.FIRST, Part.LAST)) * len(texts), b""
     (run,) = build_runs(HEADING, [load], ME, Seq(5), 3, 99)
     return _packets(run)
 

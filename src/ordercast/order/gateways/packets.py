@@ -45,6 +45,7 @@ from ordercast.wire.header import (
     SHORT_BLOCK,
     TIMESTAMP_AT,
     Part,
+    parts_in_a_row,
     payloads_from,
 )
 from ordercast.wire.run import PacketRun, RawRun
@@ -207,13 +208,13 @@ def control_in(run: PacketRun) -> bytes:
     return data[begin : begin + length]
 
 
-def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[bytes]]:
+def parts_in(run: PacketRun) -> tuple[bytes, Sequence[bytes]]:
     """Return which parts of items the packets of a run have, and their bytes: views of them, to be joined."""
     data, at = memoryview(run.data), run.at
     begin = at + HEADER_SIZE + BLOCK_SIZES[data[at + HEADER_SIZE]] + DESCRIPTOR_SIZE
     room, end = at + run.size - begin, begin + run.count * run.size
     payloads = [data[place : place + room] for place in range(begin, end, run.size)]
-    parts, index = bytes(run.parts), -1
+    parts, index = run.parts, -1
     while (index := parts.find(Part.LAST, index + 1)) >= 0:  # it may be padded
         place = begin + index * run.size - DESCRIPTOR_SIZE
         payloads[index] = payloads[index][: int.from_bytes(data[place + 4 : place + 6], "big")]
@@ -281,20 +282,20 @@ def _asks_for_safe(run: PacketRun) -> bool:
     )
 
 
-def parcels_of(stretch: Stretch) -> Iterator[tuple[Parcel, Sequence[int]]]:
+def parcels_of(stretch: Stretch) -> Iterator[tuple[Parcel, bytes]]:
     """Return the messages of a stretch, with which parts of a message its packets have, if they have parts; of bodies
     that are unsound, a parcel without messages."""
     seqs, bodies = stretch.seqs, stretch.bodies
     if isinstance(bodies, AlikeBodies) and seqs[-1] - seqs[0] == len(seqs) - 1:
-        yield bodies.parcel(seqs[0], stretch.originator), ()
+        yield bodies.parcel(seqs[0], stretch.originator), b""
         return
     for index in range(len(seqs)):
         try:
             parcel, part = _parcel_of(stretch, index)
         except WireError:
-            yield (seqs[index], stretch.originator, (), b"", (), 1, 0), ()
+            yield (seqs[index], stretch.originator, (), b"", (), 1, 0), b""
             continue
-        yield parcel, () if part is Part.WHOLE else (part,)
+        yield parcel, b"" if part is Part.WHOLE else bytes((part,))
 
 
 def _parcel_of(stretch: Stretch, index: int) -> tuple[Parcel, Part]:
@@ -370,7 +371,7 @@ def control_freight(item: Item, body_size_max: int, since: Stamp = NO_STAMP, hal
     count = -(-len(data) // room)
     size = -(-len(data) // count)  # all are equally long but the last: so they travel well together
     chunks = [data[at : at + size] for at in range(0, len(data), size)]
-    parts = [Part.FIRST, *[Part.MIDDLE] * (len(chunks) - 2), Part.LAST] if len(chunks) > 1 else ()
+    parts = parts_in_a_row(len(chunks)) if len(chunks) > 1 else b""
     descriptor = DESCRIPTORS[1].pack(CONTROL_SENDER, size) + bytes((Service.SAFE,))
     run = RawRun(SAFE | EXTENDED, 1, NATIVE_BLOCK, (), descriptor, chunks, parts)
     return Freight([run], isinstance(item, Local))

@@ -89,7 +89,7 @@ class RingReading:
     def _large_items(self, run: PacketRun) -> list[RingEntry]:
         """Return the items that are complete with the parts in a run."""
         parts, payloads = parts_in(run)
-        if parts[0] is not Part.FIRST and self._large.size + sum(map(len, payloads)) > UNFINISHED_SIZE_MAX:
+        if parts[0] != Part.FIRST and self._large.size + sum(map(len, payloads)) > UNFINISHED_SIZE_MAX:
             self._large.forget(run.originator)
             raise WireError("an item in parts that has no end")
         parcels: list[Parcel] = []

@@ -66,7 +66,7 @@ class Delivering:
         parcels: list[Parcel] = [parcel]
         if cargo.part != Part.WHOLE:
             parcels = []
-            self.large.take(parcel, (cargo.part,), parcels)
+            self.large.take(parcel, bytes((cargo.part,)), parcels)
         return Deliver(self.current, self.origin(cargo.originator), parcels) if parcels else None
 
     def origin(self, originator: ProcessId) -> ConfigurationId:

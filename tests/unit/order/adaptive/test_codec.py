@@ -81,7 +81,7 @@ def test_damaged_packets_are_refused_and_nothing_else_happens(name: str) -> None
 
 def test_packets_that_were_sent_one_by_one_may_be_read_in_a_row() -> None:
     """The second acknowledges the first, and both are taken; the third acknowledges itself."""
-    load = 0, (0,), (3,), (int(Service.AGREED),), [b"one"], (), b""
+    load = 0, (0,), (3,), (int(Service.AGREED),), [b"one"], b"", b""
     numbers = (1, 0, 1), (2, 1, 2), (3, 3, 3)
     first, second, third = (
         build_runs(DIRECTS, [load], ONE, Seq(place), aru, number)[0].burst()[0] for place, aru, number in numbers

@@ -36,7 +36,7 @@ def make_merge(me: ProcessId = TWO) -> Merge:
 def packet(place: int, number: int, by: ProcessId, *, safe: bool = False, rests: bool = False) -> PacketRun:
     flags = SAFE * safe | RESTS * rests
     service = Service.SAFE if safe else Service.AGREED
-    load = flags, (0,), (4,), (int(service),), [b"%04d" % place], (), b""
+    load = flags, (0,), (4,), (int(service),), [b"%04d" % place], b"", b""
     (run,) = build_runs(make_merge(by).heading, [load], by, Seq(place), 0, number)
     return run
 
