@@ -223,8 +223,8 @@ def main() -> None:
     )
     for row in rows:
         print(
-            f"{row.engine:>8} {row.nodes:7} {row.size:6} {row.per_packet:11} {row.receive_us:15.2f} {row.packet_us:13.2f} "
-            f"{row.message_us:10.3f} {row.calls:9.3f}"
+            f"{row.engine:>8} {row.nodes:7} {row.size:6} {row.per_packet:11} {row.receive_us:15.2f}"
+            f" {row.packet_us:13.2f} {row.message_us:10.3f} {row.calls:9.3f}"
         )
 
 
