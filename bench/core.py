@@ -75,6 +75,7 @@ class Cluster:
         self, nodes: int, size: int, config: RingConfig, *, is_sealed: bool = False, engine: str = DEFAULT
     ) -> None:
         self.size = size
+        self.read_max = BATCH  # packets
         self.now = Instant(0)
         entry = entry_of(engine)
         tables = {name: config if name == "ring" else table() for name, table in entry.tables.items()}
@@ -128,7 +129,11 @@ class Cluster:
         return [node for node in range(len(self.members)) if node != source]
 
     def broadcast(self, source: int, effect: Broadcast) -> None:
-        reads = [Packet(data, size) for data, size in effect.bursts]
+        reads = [
+            Packet(data[at : at + size * self.read_max], size)
+            for data, size in effect.bursts
+            for at in range(0, len(data), size * self.read_max)
+        ]
         self.packets += sum(-(-len(data) // size) for data, size in effect.bursts)
         for node in self.reached(source):
             self.inputs += 1
@@ -147,6 +152,7 @@ def measure(
     is_sealed: bool = False,
     engine: str = DEFAULT,
     counts_calls: bool = False,
+    read_max: int = BATCH,
 ) -> Measured:
     config = RingConfig(
         accelerated=accelerated,
@@ -157,6 +163,7 @@ def measure(
     )
     cluster = Cluster(nodes, size, config, is_sealed=is_sealed, engine=engine)
     cluster.form()
+    cluster.read_max = read_max
     packets = -(-(size + DESCRIPTOR_SIZE) // config.whole_size_max)  # that a message takes
     count = max(1, BATCH // packets) * max(1, config.whole_size_max // (size + DESCRIPTOR_SIZE))
     cluster.load = [Submissions([bytes(size)] * count)]
@@ -198,6 +205,7 @@ def main() -> None:
     parser.add_argument("--sealed", action="store_true", help="each row clear, then sealed: read the ratio")
     parser.add_argument("--engines", default=DEFAULT, help="those to run in turns, as ring,sites: read the ratio")
     parser.add_argument("--calls", action="store_true", help="count calls of functions; CPU is then of no use")
+    parser.add_argument("--reads", type=int, default=BATCH, help="packets that a read brings at most; 64 KiB has 45")
     arguments = parser.parse_args()
     rows = [
         measure(
@@ -207,6 +215,7 @@ def main() -> None:
             is_sealed=is_sealed,
             engine=engine,
             counts_calls=arguments.calls,
+            read_max=arguments.reads,
         )
         for size in map(int, str(arguments.sizes).split(","))
         for nodes in str(arguments.nodes).split(",")
