@@ -97,7 +97,7 @@ def main() -> None:
     if not rows:
         sys.exit(f"nothing to compare: give at least {STEP:,} messages")
     growth = rows[-1][1] / rows[0][1] - 1
-    members = len(cluster.rings[0].ring.members)
+    members = len(cluster.engines[0].configuration.members)
     if arguments.json:
         print(json.dumps({"rows": rows, "growth": growth, "members": members, "seconds": time.monotonic() - start}))
     else:

@@ -39,6 +39,7 @@ from ordercast.order.ring.two_queues import Freight
 Stream = Deliver | Install  # what an inner ring orders: messages and configurations
 
 SEPARATOR = "."
+_ATTACHED = Broadcast | SendTo | Unicast | Enlisted | Record | Alarm
 
 
 @runtime_checkable
@@ -163,7 +164,7 @@ class InnerRing:
 
     def _outward(self, effects: list[Effect]) -> list[Effect]:
         for effect in effects:
-            if isinstance(effect, Broadcast | SendTo | Unicast | Enlisted | Record | Alarm):
+            if isinstance(effect, _ATTACHED):
                 effect.attachment = self.attachment
             elif isinstance(effect, Persist):
                 effect.key = self._prefix + effect.key

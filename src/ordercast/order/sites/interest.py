@@ -69,6 +69,8 @@ def packed(digests: Digests) -> bytes:
 
 def unpacked(data: bytes) -> Digests:
     """Return the digests in these bytes."""
+    if not data:
+        return ()
     return tuple(digest for (digest,) in _DIGEST.iter_unpack(data))
 
 

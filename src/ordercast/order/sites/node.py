@@ -14,6 +14,7 @@ from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, 
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
     MAIN,
+    NOBODY,
     Attachment,
     ConfigurationId,
     Incarnation,
@@ -47,7 +48,8 @@ from ordercast.order.sites.views import Fragment
 from ordercast.order.traffic import Traffic
 from ordercast.wire.head import cluster_id_from
 
-HELPINGS = 2  # visits of the token that the ring is given messages for
+EntriesInARow = tuple[int, ProcessId, Sequence[bytes], Sequence[int]]
+
 _OF_STORAGE = (AlarmKind.WITHOUT_STORAGE, AlarmKind.STORAGE_REPAIRED)
 
 
@@ -76,14 +78,14 @@ class SitesNode:
         self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY, prunes=sites.prune)
         self._sending = Sending(self._inner, config, sites)
         self._storage = WideStorage(config.storage_patience_ns)
-        self._tape: Tape | None = None
+        self.tape: Tape  # from the start of the engine on, and the speaker
+        self.speaker: Speaker
         self.make_tape: Callable[..., Tape] = Tape  # a simulator looks on
-        self._speaker: Speaker | None = None
         self._where = Where.REGULAR
         self._links_due: Instant | None = None  # the deadline of links that the driver knows
         self._first: Fragment | None = None  # the first ring of this life, until the first view
         self._first_seq = 0
-        self._is_leaving = self._is_farewell = self._is_gone = False
+        self._is_started = self._is_leaving = self._is_farewell = self._is_gone = False
 
     # What a driver asks
 
@@ -94,16 +96,6 @@ class SitesNode:
     @property
     def traffic(self) -> Traffic:
         return RING_TRAFFIC
-
-    @property
-    def tape(self) -> Tape:
-        assert self._tape is not None, "the engine is started"
-        return self._tape
-
-    @property
-    def speaker(self) -> Speaker:
-        assert self._speaker is not None, "the engine is started"
-        return self._speaker
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -170,9 +162,9 @@ class SitesNode:
 
     def next_deadline(self) -> Instant | None:
         deadlines = [self._inner.next_deadline(), self._storage.deadline]
-        if self._tape is not None and self._tape.is_begun:
+        if self._is_started and self.tape.is_begun:
             self._links_due = self.speaker.next_deadline
-            deadlines += [self._links_due, *self._sending.deadlines(self._tape.state)]
+            deadlines += [self._links_due, *self._sending.deadlines(self.tape.state)]
         return min((one for one in deadlines if one is not None), default=None)
 
     def room(self) -> int:
@@ -209,9 +201,10 @@ class SitesNode:
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         me = process_id_from(self._node, incarnation)
         places, cluster = self._places, cluster_id_from(self._config.cluster, ENGINE)
-        self._tape = self.make_tape(me, places.domain.number, self._sending.outbox, self._storage, self._sending.wishes)
+        self._is_started = True
+        self.tape = self.make_tape(me, places.domain.number, self._sending.outbox, self._storage, self._sending.wishes)
         neighbours = Neighbours(me, places.domain.number, places.beyond, self._sites, cluster)
-        self._speaker = Speaker(me, neighbours, self._sites, self._tape)
+        self.speaker = Speaker(me, neighbours, self._sites, self.tape)
         self._first_seq = self._storage.start(stored)
         effects = self._storage.want(self._first_seq, now)
         effects += self._taken(self._inner.start(stored, incarnation, now), now)
@@ -294,21 +287,27 @@ class SitesNode:
 
     def _read(self, delivered: Deliver, now: Instant) -> list[Effect]:
         """Take entries of the tape, as many at once as are alike."""
-        assert delivered.stamps is not None
-        tape, where = self.tape, self._where if delivered.ordered else Where.BEYOND
+        tape, speaker = self.tape, self.speaker
+        where = self._where if delivered.ordered else Where.BEYOND
         effects: list[Effect] = []
-        for (seq, originator, _, _, payloads, *_), stamps in zip(delivered.parcels, delivered.stamps, strict=True):
-            at = 0
-            while at < len(payloads):
-                at += tape.take_alike(payloads[at:], originator, seq + at, stamps[at:], where)
+        for seq, originator, entries, stamps in _in_a_row(delivered):
+            taken = tape.take_alike(entries, originator, seq, stamps, where)
+            speaker.after_entry(now)
+            while taken < len(entries):
                 effects += self._drained()
-                self.speaker.after_entry(now)
+                taken += tape.take_alike(entries[taken:], originator, seq + taken, stamps[taken:], where)
+                speaker.after_entry(now)
+            effects += self._drained()
         return effects
 
     def _drained(self) -> list[Effect]:
-        effects = self.tape.effects.copy()
-        self.tape.effects.clear()
-        return effects
+        """Take what the tape has for the driver."""
+        effects = self.tape.effects
+        if not effects:
+            return []
+        drained = effects.copy()
+        effects.clear()
+        return drained
 
     def _installed(self, effect: Install, now: Instant) -> list[Effect]:
         configuration = effect.configuration
@@ -329,20 +328,26 @@ class SitesNode:
 
     def _go_on(self, now: Instant) -> list[Effect]:
         """Let tape and speaker go on, and put on the ring what they ask for, until nothing more comes of it."""
+        tape, speaker, sending = self.tape, self.speaker, self._sending
         effects = self._begin(now)
-        if not self.tape.is_begun:
+        if not tape.is_begun:
             return effects
         while True:
             self._look_at_ring()
-            self.tape.go_on(now)
-            effects += self._drained() + self.speaker.step(now)
-            brought, self.speaker.entries = self.speaker.entries, []
-            effects += self._sending.collect(self.tape, brought, self._where, now)
-            feed = self._sending.feed
+            tape.go_on(now)
+            effects += self._drained()
+            effects += speaker.step(now)
+            brought, speaker.entries = speaker.entries, []
+            effects += sending.collect(tape, brought, self._where, now)
+            feed = sending.feed
             if self._is_farewell or not feed or not feed.has_room():
                 break
             effects += self._submit(now)
-        return effects + self._leave_if_done(now) + self.speaker.notes() + self._sending.offer_room()
+        if self._is_leaving:
+            effects += self._leave_if_done(now)
+        effects += speaker.notes()
+        effects += sending.offer_room()
+        return effects
 
     def _notice_pause(self, now: Instant) -> None:
         """A timer of links is so late that this process must have been paused."""
@@ -380,3 +385,19 @@ class SitesNode:
             return []
         self._is_farewell = True
         return self._taken(self._inner.leave(now), now)
+
+
+def _in_a_row(delivered: Deliver) -> list[EntriesInARow]:
+    """Return entries of one daemon in a row as one piece, however many reads brought them: the seq of the first, the
+    daemon, the entries and their stamps."""
+    assert delivered.stamps is not None
+    found: list[EntriesInARow] = []
+    before, following = NOBODY, 0
+    for (seq, originator, _, _, entries, *_), stamps in zip(delivered.parcels, delivered.stamps, strict=True):
+        if originator == before and seq == following:
+            first, _, head, told = found[-1]
+            found[-1] = first, originator, [*head, *entries], [*told, *stamps]
+        else:
+            found.append((seq, originator, entries, stamps))
+        before, following = originator, seq + len(entries)
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from ordercast.model.effects import Effect, Record
@@ -19,6 +20,8 @@ from ordercast.order.sites.stream import UnitStream
 from ordercast.order.sites.units import AnyUnit, BodyKind, DeliveryClass, Unit, UnitRun
 from ordercast.order.sites.views import WideView
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp, lowest
+
+_LINE = attrgetter("line")
 
 LargeKey = tuple[ProcessId, int, int]  # originator, sender, number
 
@@ -38,6 +41,8 @@ class WideOrder:
         self.rank = view.proposal.rank_of[me]
         self.base = view.base
         self.streams = [UnitStream(rank, self.base) for rank in range(len(view.fragments))]
+        self.own = self.streams[self.rank]
+        self._lanes = [stream.lane for stream in self.streams]
         self.arus = [self.base] * len(self.streams)  # below them everybody of a site has everything, by rank
         self.place: Stamp = NO_STAMP  # of the last unit that was passed in order
         self.commits: frozenset[ProcessId] = frozenset((me,))  # those whose whole store is held here
@@ -51,10 +56,6 @@ class WideOrder:
         self._last_parts: dict[LargeKey, Unit] = {}
         self._tape: deque[tuple[int, int]] = deque()  # ring seqs, and the lowest line after each
         self._noted = self.base
-
-    @property
-    def own(self) -> UnitStream:
-        return self.streams[self.rank]
 
     @property
     def stable(self) -> int:
@@ -113,12 +114,13 @@ class WideOrder:
     def tape_at(self, seq: int, stamp: int) -> None:
         """The own ring has come to this entry: nothing of it lies below the next one."""
         self.has_news = True
-        self.own.promise(self.own.through, stamp + 1)
+        if stamp >= self.own.line:
+            self.own.promise(self.own.through, stamp + 1)
         self.note(seq)
 
     def note(self, seq: int) -> None:
         """Note how far everything is here at this place of the tape."""
-        least = min(stream.line for stream in self.streams)
+        least = min(map(_LINE, self.streams))
         if least > self._noted:
             self._noted = least
             self._tape.append((seq, least))
@@ -135,8 +137,7 @@ class WideOrder:
         if self.is_held:
             return
         self.has_news = False
-        lanes = [stream.lane for stream in self.streams]
-        while (found := lowest(lanes)) is not None:
+        while (found := lowest(self._lanes)) is not None:
             lane, bound = found
             while lane.runs and lane.runs[0].first <= bound:
                 unit = lane.runs[0].content
@@ -156,9 +157,9 @@ class WideOrder:
 
     def _forget(self) -> None:
         stable = self.stable
-        for rank, stream in enumerate(self.streams):
+        for stream in self.streams:
             for unit in stream.forget(stable):
-                if rank == self.rank and unit.originator == self.me:
+                if stream is self.own and unit.originator == self.me:
                     self.own_size -= unit.size
 
     def _pass(self, unit: AnyUnit) -> None:

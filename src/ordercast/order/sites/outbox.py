@@ -11,8 +11,9 @@ laid many at a time (`runs.py`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import is_not
 
 from ordercast.model.errors import UsageError
 from ordercast.model.inputs import Submission, Submissions
@@ -61,6 +62,8 @@ class _UnderWay:
     entries: int
     each: int  # messages that one completes, if there are several
     lots: list[Lot]  # the messages that they complete
+    said: EntryRun | None = None  # what they say, if they are alike
+    laid: Sequence[bytes] = ()  # as the ring got them, likewise
 
     def seen(self, count: int) -> list[Lot]:
         """Return what the first of the entries complete, which are under way no more."""
@@ -68,8 +71,9 @@ class _UnderWay:
         if not self.entries:
             return self.lots
         (lot,) = self.lots
+        before = lot.at
         lot.at += count * self.each
-        return [replace(lot, payloads=lot.payloads[lot.at - count * self.each : lot.at], at=0)]
+        return [Lot(lot.sender, lot.length, lot.service, lot.payloads[before : lot.at], lot.block)]
 
 
 class WideOutbox:
@@ -128,9 +132,24 @@ class WideOutbox:
         number = self._number(lot.sender, count * each)
         payloads = lot.payloads[lot.at : lot.at + count * each]
         run = SessionRun(lot.sender, number, count * each, lot.service)
-        self._leave(count, each, [replace(lot, payloads=payloads, at=0)])
+        said = EntryRun(self._view, destinations, run, each, payloads)
+        laid = build_entries(said)
+        self._leave(_UnderWay(count, each, [Lot(lot.sender, lot.length, lot.service, payloads, lot.block)], said, laid))
         self._pass(lot, count * each)
-        return build_entries(EntryRun(self._view, destinations, run, each, payloads))
+        return laid
+
+    def given(self, entries: Sequence[bytes]) -> EntryRun | None:
+        """Return what the first of these entries say, as far as they are the very ones that were given to the ring and
+        come next: whoever has laid them need not read them. None: they have to be read."""
+        oldest = self._under_way[0] if self._under_way else None
+        if oldest is None or oldest.said is None:
+            return None
+        said, laid = oldest.said, oldest.laid
+        begin = len(laid) - oldest.entries  # those before were seen
+        count = min(oldest.entries, len(entries))
+        if any(map(is_not, entries[:count], laid[begin : begin + count])):
+            return None
+        return said if count == len(laid) else said.between(begin, begin + count)
 
     def _whole(self, needs: Callable[[Digests], int]) -> tuple[Digests, UnitBody]:
         """Return messages of one class and with equal needs, as many as fit, and what they are for together."""
@@ -162,7 +181,7 @@ class WideOutbox:
                 runs.append(SessionRun(lot.sender, number, count, lot.service))
             lots.append(replace(lot, payloads=lot.payloads[lot.at : lot.at + count], at=0))
             self._pass(lot, count)
-        self._leave(1, 0, lots)
+        self._leave(_UnderWay(1, 0, lots))
         return destinations, UnitBody(tuple(runs), tuple(data for lot in lots for data in lot.payloads))
 
     def _part(self, lot: Lot) -> UnitBody:
@@ -176,7 +195,7 @@ class WideOutbox:
         if self._sent == parts:
             lots, self._sent = [replace(lot, payloads=[data], at=0)], 0
             self._pass(lot, 1)
-        self._leave(1, 0, lots)
+        self._leave(_UnderWay(1, 0, lots))
         chunk = data[part * self._whole_max : (part + 1) * self._whole_max]
         return UnitBody((SessionRun(sender, number, 1, lot.service),), (chunk,), part, parts)
 
@@ -189,9 +208,9 @@ class WideOutbox:
             del lot.payloads[: lot.at]
             lot.at = 0
 
-    def _leave(self, entries: int, each: int, lots: list[Lot]) -> None:
-        self._under_way.append(_UnderWay(entries, each, lots))
-        self.under_way += entries
+    def _leave(self, given: _UnderWay) -> None:
+        self._under_way.append(given)
+        self.under_way += given.entries
 
     def _number(self, sender: int, count: int) -> int:
         """Return the number of the first of so many messages."""

@@ -6,9 +6,10 @@ They are the same bytes as other entries of messages (`codec.py`, `units.py`), l
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from ordercast.model.service import SERVICE_MAX, Service
@@ -41,6 +42,12 @@ class EntryRun(NamedTuple):
         """How many there are."""
         return len(self.payloads) // self.each
 
+    def between(self, start: int, stop: int) -> EntryRun:
+        """Return what some of the entries say."""
+        at, end = start * self.each, stop * self.each
+        run = self.run._replace(first=self.run.first + at, messages=end - at)
+        return self._replace(run=run, payloads=self.payloads[at:end])
+
 
 def build_entries(run: EntryRun) -> list[bytes]:
     """Return the entries; all messages have one length."""
@@ -54,10 +61,15 @@ def build_entries(run: EntryRun) -> list[bytes]:
 
 
 @lru_cache(maxsize=512)
-def _shape(front: int, each: int, length: int) -> struct.Struct:
-    """An entry with so many messages of one length, behind a front of so many bytes."""
-    behind = _BEHIND.size + LENGTH_SIZE * each
-    return struct.Struct(f">{front}sQ{behind}s" + f"{length}s" * each)
+def _shape(head: int, each: int, length: int) -> struct.Struct:
+    """An entry with so many messages of one length, behind a head of so many bytes."""
+    return struct.Struct(f"{head}x" + f"{length}s" * each)
+
+
+@lru_cache(maxsize=512)
+def _head_of(size: int) -> Callable[[bytes], bytes]:
+    """Return what gives the first bytes of an entry."""
+    return itemgetter(slice(size))
 
 
 def read_entries(entries: Sequence[bytes]) -> EntryRun | None:
@@ -73,27 +85,37 @@ def read_entries(entries: Sequence[bytes]) -> EntryRun | None:
     part, parts, runs, kind, sender, number, each, service = _HEAD.unpack_from(first, head)
     if (part, parts, runs, kind) != (0, 1, 1, BodyKind.WHOLE) or not each or not 0 < number <= NUMBER_MAX:
         return None
-    (length,) = _LENGTH.unpack_from(first, head + _HEAD.size)
-    shape = _shape(head + _BEFORE, each, length)
-    lengths = first[head + _HEAD.size : head + _HEAD.size + LENGTH_SIZE * each]
-    if shape.size != len(first) or lengths != lengths[:LENGTH_SIZE] * each:
+    at = head + _HEAD.size + LENGTH_SIZE * each  # the messages begin here
+    lengths = first[head + _HEAD.size : at]
+    length = int.from_bytes(lengths[:LENGTH_SIZE], "big")
+    if at + length * each != len(first) or lengths != lengths[:LENGTH_SIZE] * each:
         return None
     if not Service.UNRELIABLE < service <= SERVICE_MAX:
         return None
-    sized = _matching(list(map(len, entries)), [len(first)] * len(entries))
-    fronts, numbers, behind, *contents = zip(*map(shape.unpack, entries[:sized]), strict=True)
-    count = min(
-        _matching(numbers, tuple(range(number, number + sized * each, each))),
-        _matching(fronts, (fronts[0],) * sized),
-        _matching(behind, (behind[0],) * sized),
-    )
-    payloads = contents[0] if each == 1 else tuple(chain.from_iterable(zip(*contents, strict=True)))
+    count = _alike(entries, head + _BEFORE, at, number, each)
+    alike = entries if count == len(entries) else entries[:count]
+    payloads = tuple(chain.from_iterable(map(_shape(at, each, length).unpack, alike)))
     run = SessionRun(sender, number, count * each, service)
-    return EntryRun(view, unpacked(first[_FRONT.size : head]), run, each, payloads[: count * each])
+    return EntryRun(view, unpacked(first[_FRONT.size : head]), run, each, payloads)
+
+
+def _alike(entries: Sequence[bytes], before: int, at: int, number: int, each: int) -> int:
+    """Return how many entries, from the first on, have its length and its head, but for the number, which is that of
+    the message that follows. It stands behind so many bytes; `at` is where the messages begin."""
+    count, first, head_of = len(entries), entries[0], _head_of(at)
+    if count > 1 and len(entries[1]) != len(first):
+        return 1
+    lengths = list(map(len, entries))
+    sized = count if lengths.count(len(first)) == count else _matching(lengths, [len(first)] * count)
+    heads = [first[:before], b"", first[before + _NUMBER.size : at]] * sized
+    heads[1::3] = map(_NUMBER.pack, range(number, number + sized * each, each))
+    expected = b"".join(heads)
+    found = list(map(head_of, entries if sized == count else entries[:sized]))
+    if b"".join(found) == expected:
+        return sized
+    return _matching(found, [expected[index : index + at] for index in range(0, sized * at, at)])
 
 
 def _matching(found: Sequence[object], expected: Sequence[object]) -> int:
-    """Return how many of these, from the first on, are the expected ones."""
-    if found == expected:
-        return len(found)
+    """Return how many of these, from the first on, are the expected ones; not all of them are."""
     return next(index for index, pair in enumerate(zip(found, expected, strict=True)) if pair[0] != pair[1])

@@ -99,13 +99,13 @@ class Sending:
 
         Control lies above all stamps that were read: those of a former ring may be higher than those of the ring that
         follows it, and a view begins above the clocks that its STATEs tell."""
-        self._window.look(max(tape.queues.values(), default=0) * MILLISECOND, now)
-        daemons = len(tape.view.members)
-        self._share = self._window.share(daemons) if len(tape.view.fragments) > 1 else None
+        self._window.look(max(tape.queues.values()) * MILLISECOND if tape.queues else 0, now)
+        self._share = self._window.share(len(tape.view.members)) if tape.is_wide else None
         for stamp, entry in brought:
             self.feed.add([entry], stamp)
-        self.feed.add(tape.entries, tape.clock)
-        tape.entries = []
+        if tape.entries:
+            self.feed.add(tape.entries, tape.clock)
+            tape.entries = []
         if self.is_behind != self._said_behind:
             self._said_behind = self.is_behind
             self.feed.add([encode(BehindFrame(self.is_behind))])

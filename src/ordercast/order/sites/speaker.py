@@ -105,11 +105,13 @@ class Speaker:
         tape = self._tape
         if tape.view.id != self._view:
             self._begin_view()
-        heard, tape.heard = tape.heard, []
-        control, tape.control = tape.control, []
+        heard, control = tape.heard, tape.control
+        if not (heard or control):
+            return
+        tape.heard, tape.control = [], []
         if not self.is_open:
             return
-        if self._tape.is_wide:
+        if tape.is_wide:
             for unit in heard:
                 for single in unit.singles():
                     self._heed(single, now)

@@ -8,7 +8,6 @@ follows below"), once all that it speaks of is here: links reorder.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 
 from ordercast.order.sites.units import AnyUnit, Unit, UnitRun
 from ordercast.order.stamped.lanes import Stamp, StampedLane, StampedRun
@@ -53,9 +52,9 @@ class UnitStream:
     def add_run(self, run: UnitRun) -> None:
         """Take units of the own ring, which follow all that is here."""
         self.units[run.stamp] = run
-        self.lane.add(run.place, (run.last, self.rank, 0), run)
-        self.through = run.last
-        self._raise(run.last + 1)
+        last = self.through = run.last
+        self.lane.add(run.place, (last, self.rank, 0), run)
+        self._raise(last + 1)
 
     def cut(self, last: int) -> None:
         """Make two of the run that waits first: one up to this stamp, and the rest."""
@@ -107,8 +106,10 @@ class UnitStream:
             self.line = line
             self.lane.raise_front(front_of(line, self.rank))
 
-    def forget(self, stable: int) -> Iterator[AnyUnit]:
-        """Let go what everybody has and the order has passed."""
+    def forget(self, stable: int) -> list[AnyUnit]:
+        """Let go what everybody has and the order has passed; return it."""
         units, passed = self.units, self.passed
+        gone: list[AnyUnit] = []
         while passed and units[passed[0]].last < stable:
-            yield units.pop(passed.popleft())
+            gone.append(units.pop(passed.popleft()))
+        return gone

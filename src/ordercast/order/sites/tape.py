@@ -138,21 +138,24 @@ class Tape:
     ) -> int:
         """Take the first of entries in a row, and with it those of messages behind it that are alike; return how many
         were taken."""
-        run = read_entries(entries) if where is Where.REGULAR else None
-        if run is None or stamps[run.entries - 1] != stamps[0] + run.entries - 1:
+        run = None
+        if where is Where.REGULAR:
+            run = self.outbox.given(entries) if originator == self.me else None
+            run = run or read_entries(entries)
+        count = 1 if run is None else run.entries
+        if run is None or stamps[count - 1] != stamps[0] + count - 1:
             self.take(entries[0], originator, seq, stamps[0], where)
             return 1
-        count = run.entries
         self.clock = max(self.clock, stamps[count - 1])
-        self._take_run(run, originator, stamps[0])
+        self._take_run(run, count, originator, stamps[0])
         if self.state == REGULAR:
             self.order.tape_at(seq + count - 1, stamps[count - 1])
         return count
 
-    def _take_run(self, said: EntryRun, originator: ProcessId, stamp: int) -> None:
+    def _take_run(self, said: EntryRun, count: int, originator: ProcessId, stamp: int) -> None:
         is_void = self._is_void(said.view)
         if originator == self.me:
-            self._see_own(said.entries, is_void)
+            self._see_own(count, is_void)
         if is_void:
             return
         order, needs = self.order, self.interests.needs(said.destinations)
@@ -167,7 +170,8 @@ class Tape:
     def _see_own(self, count: int, is_void: bool) -> None:
         """So many helpings of this daemon are on the tape."""
         self.outbox.seen(count, is_void=is_void)
-        self._occurred(Occurrence.SITES_VOID, count * is_void)
+        if is_void:
+            self._occurred(Occurrence.SITES_VOID, count)
 
     def _take(self, frame: WideFrame, originator: ProcessId, stamp: int, where: Where) -> None:
         match frame:

@@ -17,7 +17,7 @@ on the data path of a site nothing is done per unit. Whoever needs single ones a
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NamedTuple
@@ -205,10 +205,9 @@ class Unit:
         """Whether it is delivered in the order of all, and not before."""
         return self.delivery_class >= DeliveryClass.AGREED
 
-    def sessions(self) -> Iterator[tuple[tuple[ProcessId, int], SessionRun]]:
-        """Yield each run with the session that it is of."""
-        for run in self.body.runs:
-            yield (self.originator, run.sender), run
+    def sessions(self) -> list[tuple[tuple[ProcessId, int], SessionRun]]:
+        """Return each run with the session that it is of."""
+        return [((self.originator, run.sender), run) for run in self.body.runs]
 
     def parcel(self, base: int, payloads: Sequence[bytes]) -> Parcel:
         """Return the messages as they go up; `base` is the first number of the view."""
@@ -236,39 +235,31 @@ class UnitRun:
     payloads: Sequence[bytes]
     needs: int = EVERYBODY
     is_delivered: bool = field(default=False, compare=False)
+    count: int = field(init=False, compare=False)  # of units; this and what follows is worked out once
+    last: int = field(init=False, compare=False)  # the stamp of the last unit
+    size: int = field(init=False, compare=False)
+    delivery_class: DeliveryClass = field(init=False, compare=False)
+    is_ordered: bool = field(init=False, compare=False)
 
-    @property
-    def count(self) -> int:
-        return len(self.payloads) // self.each
-
-    @property
-    def last(self) -> int:
-        """The stamp of the last unit."""
-        return self.stamp + self.count - 1
+    def __post_init__(self) -> None:
+        payloads = self.payloads
+        self.count = len(payloads) // self.each
+        self.last = self.stamp + self.count - 1
+        self.size = len(payloads) * len(payloads[0])
+        self.delivery_class = _CLASSES[self.run.service]
+        self.is_ordered = self.delivery_class >= DeliveryClass.AGREED
 
     @property
     def place(self) -> Stamp:
         return self.stamp, self.rank, 0
 
     @property
-    def size(self) -> int:
-        return len(self.payloads) * len(self.payloads[0])
-
-    @property
-    def delivery_class(self) -> DeliveryClass:
-        return class_of(self.run.service)
-
-    @property
     def is_hollow(self) -> bool:
         return False
 
-    @property
-    def is_ordered(self) -> bool:
-        return self.delivery_class >= DeliveryClass.AGREED
-
-    def sessions(self) -> Iterator[tuple[tuple[ProcessId, int], SessionRun]]:
-        """Yield all messages with the session that they are of."""
-        yield (self.originator, self.run.sender), self.run
+    def sessions(self) -> list[tuple[tuple[ProcessId, int], SessionRun]]:
+        """Return all messages with the session that they are of."""
+        return [((self.originator, self.run.sender), self.run)]
 
     def parcel(self, base: int, payloads: Sequence[bytes]) -> Parcel:
         """Return the messages as they go up; `base` is the first number of the view."""

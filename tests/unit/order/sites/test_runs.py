@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from ordercast.model.inputs import Submissions
 from ordercast.model.service import Service
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.frames import DataEntry
 from ordercast.order.sites.order import WideOrder
+from ordercast.order.sites.outbox import WideOutbox, queued_from
 from ordercast.order.sites.runs import EntryRun, build_entries, read_entries
 from ordercast.order.sites.units import SessionRun, Unit, UnitBody, UnitRun
 
@@ -43,6 +45,31 @@ def test_a_run_ends_where_an_entry_is_not_like_the_first() -> None:
     for other in (longer, elsewhere):
         found = read_entries([*entries[:2], other])
         assert found is not None and found.entries == 2
+
+
+@pytest.mark.parametrize("each", [1, 3])
+def test_a_run_ends_where_a_number_is_not_the_next_one(each: int) -> None:
+    payloads = [bytes((number,)) * 5 for number in range(4 * each)]
+    run = EntryRun(DIGEST, (), SessionRun(7, 11, len(payloads), Service.AGREED), each, payloads)
+    entries = build_entries(run)
+    later = build_entries(run._replace(run=run.run._replace(first=11 + 4 * each + 1)))
+    found = read_entries(entries + later)
+    assert found is not None and found._replace(payloads=list(found.payloads)) == run
+    assert read_entries(entries[1:]) == read_entries(entries[1:] + later)
+
+
+def test_what_a_daemon_laid_itself_is_known_unread_as_far_as_it_is_the_next_under_way() -> None:
+    outbox = WideOutbox(1000)
+    outbox.add(queued_from(Submissions([bytes((number,)) * 900 for number in range(6)]), 1000))
+    laid = outbox.next(DIGEST, 4)
+    assert len(laid) == 4
+    assert outbox.given(laid[1:]) is None and outbox.given([bytes(bytearray(laid[0]))]) is None
+    for start, stop in ((0, 1), (1, 4)):
+        said, read = outbox.given(laid[start:stop]), read_entries(laid[start:stop])
+        assert said is not None and read is not None
+        assert list(said.payloads) == list(read.payloads) and said[:4] == read[:4]
+        outbox.seen(stop - start, is_void=False)
+    assert outbox.given(laid) is None
 
 
 @pytest.mark.parametrize(
