@@ -222,7 +222,7 @@ def _local_task(host: Host, hosts: Hosts, case: Case) -> dict[str, Any]:
 
 
 def _owed(host: Host, hosts: Hosts, case: Case, stopped: list[dict[str, Any]]) -> int:
-    """Return how many messages a node has in the end: those for a ring's own are for those alone who are on no other."""
+    """Return how many messages a node has in the end: what goes to one ring is for those who are on no other."""
     elsewhere = sum(
         int(told["local"])
         for other, told in zip(hosts, stopped, strict=False)
