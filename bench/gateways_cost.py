@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from ordercast.model.effects import Broadcast, Burst, Deliver, Effect, Persist, SendTo
+from ordercast.model.effects import Broadcast, Burst, Deliver, Effect, Persist, SendTo, Then
 from ordercast.model.ids import Attachment, Incarnation, Instant, NodeId, node_of
 from ordercast.model.inputs import Lane, Packet, Submissions
 from ordercast.order.engine import ObservedEngine
@@ -124,6 +124,8 @@ class RingCluster:
                 self.tokens.append((target, token))
             elif isinstance(effect, Deliver):
                 self.delivered[node] += len(effect)
+            elif isinstance(effect, Then):
+                self.timed(node, effect.work)
             elif isinstance(effect, Persist):
                 self.carry_out(node, self.members[node].persisted(effect.key, self.now))
 

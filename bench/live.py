@@ -217,16 +217,16 @@ def local_ring(host: Host) -> str:
 
 
 def _local_task(host: Host, hosts: Hosts, case: Case) -> dict[str, Any]:
-    near = [other.number for other in hosts if set(other.segments) & set(host.segments)]
+    near = [other.number for other in hosts if local_ring(other) == local_ring(host)]
     return {"spread": case.spread, "local_ring": local_ring(host), "near": near}
 
 
 def _owed(host: Host, hosts: Hosts, case: Case, stopped: list[dict[str, Any]]) -> int:
-    """Return how many messages a node has in the end: those for a ring that it is not on are none of its own."""
+    """Return how many messages a node has in the end: what goes to one ring is for those who are on no other."""
     elsewhere = sum(
         int(told["local"])
         for other, told in zip(hosts, stopped, strict=False)
-        if case.spread < 1 and not set(other.segments) & set(host.segments)
+        if case.spread < 1 and local_ring(other) != local_ring(host)
     )
     return sum(int(told["stopped"]) for told in stopped) - elsewhere
 

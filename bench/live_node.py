@@ -90,7 +90,7 @@ class Load:
         self.last = 0.0
         self.latencies: list[int] = []
         self.counter = 0
-        self.near = frozenset(task.get("near", ()))  # who is on a ring of this node, if that matters
+        self.near = frozenset(task.get("near", ()))  # who sends to the group of this node's ring, if that matters
         self.local = 0  # those of them that went to the own ring
         self.views: list[tuple[float, int, bool]] = []  # when, how many members, regular or transitional
         self.changed = asyncio.Event()
@@ -123,7 +123,7 @@ class Load:
                 self._on_view(batch)
 
     def _is_for_others(self, payload: bytes) -> bool:
-        """Whether messages went to a ring that this node is not on: some come until it is known what is wanted."""
+        """Whether messages went to a group that this node does not want: some come until that is known."""
         sender = STAMP.unpack_from(payload)[0]
         return bool(sender & LOCAL) and sender & ~LOCAL not in self.near
 

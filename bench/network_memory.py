@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.memory import resident_kib
-from ordercast.model.effects import Broadcast, Deliver, Effect, Install, Persist, SendTo
+from ordercast.model.effects import Broadcast, Deliver, Effect, Install, Persist, SendTo, in_order
 from ordercast.model.ids import MILLISECOND, Attachment, Incarnation, Instant, NodeId, node_of
 from ordercast.model.inputs import Lane, Packet, Submissions
 from ordercast.order.gateways.node import GatewayNode
@@ -102,7 +102,7 @@ class RingsInOneProcess:
         return found
 
     def _carry_out(self, node: int, effects: list[Effect]) -> None:
-        for effect in effects:
+        for effect in in_order(effects):
             if isinstance(effect, Broadcast):
                 for data, size in effect.bursts:
                     self._send(node, effect.attachment, None, Packet(data, size))

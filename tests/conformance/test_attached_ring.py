@@ -516,5 +516,19 @@ def test_who_is_heard_in_a_domain_that_is_not_its_own_is_told_to_a_person_once()
 @pytest.mark.parametrize(("share", "count"), [(1.0, 4), (1.5, 6), (2.0, 8), (3.0, 8)])
 def test_a_gateway_sends_its_share_and_no_more_than_the_window(share: float, count: int) -> None:
     solo = AttachedSolo(ONE, share=share).to_operational()
-    solo.carry(*"abcdefghijkl")
+    solo.carry(*"abcdefgh")
     assert len(data_of(solo.pass_token(waiting=0, counted=(0, 0, 0)))) == count
+
+
+@pytest.mark.parametrize("share", [1.0, 1.5, 2.0])
+def test_who_has_more_to_carry_than_two_visits_take_asks_for_a_whole_window(share: float) -> None:
+    solo = AttachedSolo(ONE, share=share).to_operational()
+    solo.carry(*"abcdefghijklmnopq")
+    effects = solo.pass_token(waiting=0, counted=(0, 0, 0))
+    assert len(data_of(effects)) == SMALL.window == 8
+
+
+def test_who_has_several_networks_beneath_never_sends_more_than_its_share() -> None:
+    solo = AttachedSolo(ONE, beneath="two networks").to_operational()
+    solo.carry(*"abcdefghijklmnopq")
+    assert len(data_of(solo.pass_token(waiting=0, counted=(0, 0, 0)))) == SMALL.visit_max == 4

@@ -36,6 +36,7 @@ from ordercast.model.effects import (
     Room,
     SendTo,
     Subscribed,
+    Then,
     Unicast,
 )
 from ordercast.model.ids import (
@@ -286,6 +287,8 @@ def lines_of(effect: Effect) -> list[str]:
             return [f"room {size}"]
         case Enlisted(roster):
             return [f"enlisted version {roster.version}"]
+        case Then(work):
+            return [line for after in work() for line in lines_of(after)]
         case LeaveDone():
             return ["left"]
         case Record(note):

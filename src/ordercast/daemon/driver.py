@@ -37,6 +37,7 @@ from ordercast.model.effects import (
     SendTo,
     Subscribed,
     Unicast,
+    in_order,
 )
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, Attachment, Instant, node_of
@@ -263,7 +264,7 @@ class Driver:
 
     def _carry_out(self, effects: list[Effect], now: Instant) -> None:
         application = self._application
-        for effect in effects:
+        for effect in in_order(effects):
             match effect:
                 case Broadcast() | SendTo() | Unicast():
                     self._send(effect)

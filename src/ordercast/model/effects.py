@@ -7,7 +7,7 @@ data path nothing is made, called or looked up per message. Who wants messages o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
@@ -227,6 +227,14 @@ class Placed:
 
 
 @dataclass(slots=True)
+class Then:
+    """Go on with the input, and carry out what comes of that in this place, before anything else is told to the engine.
+    What was sent before it, a token above all, need not wait for the work."""
+
+    work: Callable[[], list[Effect]]
+
+
+@dataclass(slots=True)
 class LeaveDone:
     """The orderly leave is complete: nothing more will come from this engine."""
 
@@ -239,7 +247,7 @@ class Record:
     attachment: Attachment = MAIN  # whose ring, or whose networks, it speaks of
 
 
-Effect = (
+Act = (
     Broadcast
     | SendTo
     | Unicast
@@ -255,3 +263,13 @@ Effect = (
     | LeaveDone
     | Record
 )
+Effect = Act | Then
+
+
+def in_order(effects: Sequence[Effect]) -> Iterator[Act]:
+    """Yield what is to be carried out; what a `Then` brings is worked out when all before it has been."""
+    for effect in effects:
+        if isinstance(effect, Then):
+            yield from in_order(effect.work())
+        else:
+            yield effect

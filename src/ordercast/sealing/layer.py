@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import (
@@ -22,6 +23,7 @@ from ordercast.model.effects import (
     Install,
     LeaveDone,
     SendTo,
+    Then,
     Unicast,
 )
 from ordercast.model.ids import (
@@ -193,9 +195,14 @@ class Sealing(PassingLayer):
                 case LeaveDone():
                     self._is_over = True
                     outward.append(effect)
+                case Then():
+                    outward.append(Then(partial(self._then, effect, now)))
                 case _:
                     outward.append(effect)
         return outward
+
+    def _then(self, effect: Then, now: Instant) -> list[Effect]:
+        return self.outward(effect.work(), now)
 
     def _target(self, effect: Unicast) -> ProcessId:
         """Return whom the tags of these packets name."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 from ordercast.groups.turns import Turn
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import (
+    Act,
     Alarm,
     AlarmKind,
     Broadcast,
@@ -31,6 +32,7 @@ from ordercast.model.effects import (
     SendTo,
     Subscribed,
     Unicast,
+    in_order,
 )
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
@@ -388,7 +390,7 @@ class Host:
         life = self.life
         assert life is not None
         send_ns, departure = self.world.options.send_ns, self.world.now + delay
-        for effect in effects:
+        for effect in in_order(effects):
             if send_ns and isinstance(effect, Broadcast):
                 departure = self._send_slowly(life, effect, departure)
                 continue
@@ -427,7 +429,7 @@ class Host:
         if world.slot_witness is not None:
             world.slot_witness.effect(life.process, effect, world.now)
 
-    def _carry_out_one(self, life: Life, effect: Effect, departure: int) -> None:
+    def _carry_out_one(self, life: Life, effect: Act, departure: int) -> None:
         world = self.world
         self._witness(life, effect)
         match effect:

@@ -109,6 +109,12 @@ class PacketRun:
         stamps: tuple[int, ...] = _stamps_shape(self.size, count).unpack_from(self.data, at)
         return stamps
 
+    def latest(self) -> int:
+        """Return the highest timestamp; packets with a block that are one run were sent in one visit, and have one."""
+        if self.data[self.at + FLAGS_AT] & EXTENDED:
+            return int(TIMESTAMP.unpack_from(self.data, self.at)[0])
+        return max(self.timestamps(self.seq, self.last))
+
     @property
     def flags(self) -> int:
         """The flags of the first packet; all others have the same, apart from the part."""

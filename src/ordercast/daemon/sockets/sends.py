@@ -19,16 +19,18 @@ def segmented(bursts: Sequence[Burst], segments_max: int) -> Iterator[tuple[list
         if gathered and (not is_alike or len(data) > room):
             yield gathered, size
             gathered = []
+        rest: bytes | memoryview = data
         if not gathered:
             size = its_size
             room = limit = size * min(segments_max, max(1, SEND_SIZE_MAX // size))
             if len(data) > limit:
                 view = memoryview(data)
-                for at in range(0, len(data), limit):
+                end = (len(data) - 1) // limit * limit
+                for at in range(0, end, limit):
                     yield [view[at : at + limit]], size
-                continue
-        gathered.append(data)
-        room = room - len(data) if len(data) % size == 0 else 0
+                rest = view[end:]
+        gathered.append(rest)
+        room = room - len(rest) if len(rest) % size == 0 else 0
     if gathered:
         yield gathered, size
 

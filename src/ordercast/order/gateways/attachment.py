@@ -46,7 +46,7 @@ class RingAttachment:
         logical: ConfigurationId | None = None,
     ) -> Iterator[RingEntry]:
         for entry in reading.entries(runs, names, logical):
-            if not self._is_impostor(entry):
+            if not (isinstance(entry, Heard) and self._is_impostor(entry)):
                 yield entry
         self.dropped += reading.dropped
         reading.dropped.clear()
@@ -63,10 +63,8 @@ class RingAttachment:
         """Return items as the packets that they take; `names`: short ones may be used."""
         return [one for carried in items for one in freight_from(carried, self.inner.freight_body_max, names)]
 
-    def _is_impostor(self, entry: RingEntry) -> bool:
+    def _is_impostor(self, entry: Heard) -> bool:
         """Whether somebody speaks in another's name."""
-        if not isinstance(entry, Heard):
-            return False
         item = entry.carried.item
         is_impostor = isinstance(item, MarkItem | TopologyItem) and item.by != entry.sender
         if is_impostor:

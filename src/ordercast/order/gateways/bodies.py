@@ -48,7 +48,7 @@ class AlikeBodies(Sequence[bytes]):
     """Bodies with the same descriptors, of whole messages. Their payloads stay in the bytes that brought them: in one
     place for each read."""
 
-    __slots__ = ("_count", "_places", "head", "size")
+    __slots__ = ("_count", "_places", "head", "size", "total")
 
     def __init__(self, head: bytes, size: int, places: Sequence[BodiesAt], count: int) -> None:
         """`head` begins every body, `size` is that of a body, `count` how many there are in all places."""
@@ -56,6 +56,7 @@ class AlikeBodies(Sequence[bytes]):
         self.size = size
         self._places = places
         self._count = count
+        self.total = size * count  # bytes of all
 
     def __len__(self) -> int:
         return self._count
@@ -140,4 +141,4 @@ def _payloads(lengths: tuple[int, ...], stride: int, count: int) -> struct.Struc
 
 def size_of(bodies: Sequence[bytes]) -> int:
     """Return the bytes of all bodies."""
-    return bodies.size * len(bodies) if isinstance(bodies, AlikeBodies) else sum(map(len, bodies))
+    return bodies.total if isinstance(bodies, AlikeBodies) else sum(map(len, bodies))

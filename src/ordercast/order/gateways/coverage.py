@@ -21,13 +21,6 @@ from ordercast.order.stamped.lanes import NO_STAMP, Stamp, StampedRun
 Row = dict[Column, Stamp]
 
 
-def _raise(row: Row, column: Column, stamp: Stamp) -> bool:
-    if stamp <= row.get(column, NO_STAMP):
-        return False
-    row[column] = stamp
-    return True
-
-
 class Coverage:
     """The guarantee array, with what it needs to speak of halves."""
 
@@ -46,7 +39,9 @@ class Coverage:
     def count(self, ring: ConfigurationId, column: Column, stamp: Stamp, is_regular: bool) -> None:
         """Note what an own ring has delivered, its own packets or carried ones: regular deliveries all of its members
         have."""
-        _raise(self._held[ring], column, stamp)
+        held = self._held[ring]
+        if stamp > held.get(column, NO_STAMP):
+            held[column] = stamp
         if is_regular:
             self._state(ring, self._known.me, None, column, stamp)
 
@@ -99,10 +94,13 @@ class Coverage:
         row = rows.get((by, half))
         if row is None:
             row = rows[by, half] = {}
-        if not _raise(row, column, stamp):
+        if stamp <= row.get(column, NO_STAMP):
             return False
+        row[column] = stamp
         if half is None:
-            _raise(self._highest[ring], column, stamp)
+            highest = self._highest[ring]
+            if stamp > highest.get(column, NO_STAMP):
+                highest[column] = stamp
             if by == self._known.me:
                 self._risen[ring].add(column)
         return True

@@ -45,16 +45,14 @@ class _Aside(NamedTuple):
     half: Processes | None
 
 
-def _is_hollow_of(last: Carried, carried: Carried) -> bool:
-    """Whether both tell of the same ring and came the same way, without a body."""
-    one, other = last.item, carried.item
+def _is_told_by(last: Carried, stretch: Stretch, since: Stamp) -> bool:
+    """Whether something tells only how far a ring has come, of which more comes the same way: that tells it, too."""
+    told = last.item
     return (
-        isinstance(one, Stretch)
-        and isinstance(other, Stretch)
-        and one.is_hollow
-        and not one.is_safe
-        and not other.is_safe
-        and (one.ring, last.since) == (other.ring, carried.since)
+        isinstance(told, Stretch)
+        and told.is_hollow
+        and not told.is_safe
+        and (told.ring, last.since) == (stretch.ring, since)
     )
 
 
@@ -180,10 +178,14 @@ class Forwarding:
                 self._put(other, item, since, half)
 
     def _put(self, domain: int, item: Flooded, since: Stamp, half: Processes | None) -> None:
-        if isinstance(item, Stretch) and half is None and (item.is_hollow or not self._is_wanted(domain, item)):
-            self._put_hollow(self.queues[domain], Carried(item.hollow(), since))
-        else:
-            self.queues[domain].append(Carried(item, since, half))
+        queue = self.queues[domain]
+        if isinstance(item, Stretch) and half is None:
+            if item.is_hollow or not self._is_wanted(domain, item):
+                self._known.occurred[Occurrence.NETWORK_FILTERED] += 1
+                item = item.hollow()
+            if queue and _is_told_by(queue[-1], item, since):
+                queue.pop()
+        queue.append(Carried(item, since, half))
 
     def _waits(self, domain: int, item: Flooded, half: Processes | None) -> bool:
         """Whether an item does not go onto an attachment at once: regular packets of the own ring there, which will
@@ -212,14 +214,6 @@ class Forwarding:
             item, since, _ = early.popleft()
             assert isinstance(item, Stretch | NoticeItem)
             self._put(domain, item, since, None)
-
-    def _put_hollow(self, queue: deque[Carried], carried: Carried) -> None:
-        """Queue how far a ring has come, in the place of what was last said of that, if it still waits."""
-        self._known.occurred[Occurrence.NETWORK_FILTERED] += 1
-        last = queue[-1] if queue else None
-        if last is not None and _is_hollow_of(last, carried):
-            queue.pop()
-        queue.append(carried)
 
     def say(self, item: Flooded, domain: int, since: Stamp = NO_STAMP) -> None:
         """Take what this process says itself of one of its rings, and flood it over the others."""

@@ -3,8 +3,8 @@
 Groups fall into 64 buckets; a packet's mask has the buckets of its groups, a process's mask those of the groups it
 wants. A process that wants more says so with a safe native packet, and joins only when it has delivered that packet
 itself: by then every ring has stated that it holds the packet, with a front, and whatever a gateway dropped before lies
-below. Whoever has said nothing yet wants everything. A process that wants less says so only when something came from
-another ring that nobody here wants: groups that come and go in silence cost nothing.
+below. Whoever has said nothing yet wants everything. A process that wants less says so only when something came that
+nobody here wants: groups that come and go in silence cost nothing.
 
 A merge brings processes that gateways on the way do not know of until they have passed it. So a member of a ring that
 is to merge wants everything before it marks, and until everybody is past the merge: nothing above the merge is then
@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from zlib import crc32
 
 from ordercast.model.ids import ProcessId
@@ -96,6 +97,7 @@ class Masks:
         "_is_unwanted",
         "_known",
         "_masks",
+        "_owed",
         "_said",
         "_until",
         "_version",
@@ -112,6 +114,7 @@ class Masks:
         self._wish = EVERYTHING
         self._until: Stamp = NO_STAMP
         self._said = deque((EVERYTHING,))  # the one that was delivered last, and those on their way
+        self._owed = EVERYTHING  # what one of those names
         self._is_unwanted = False  # something came that nobody here wants
         self._is_returning = False  # it has said that it takes over the view of the others, and not delivered that
         self.is_filtering = is_filtering
@@ -166,8 +169,13 @@ class Masks:
         """Hear what the users of this process want."""
         self._wish = mask
 
+    def is_for_users(self, stretch: Stretch) -> bool:
+        """Whether users here may be owed packets that are passed in the order: what was said last before them names a
+        bucket of theirs, or what has been said since."""
+        return stretch.mask == EVERYTHING or not self.is_filtering or bool(stretch.mask & self._owed)
+
     def came(self, mask: int) -> None:
-        """Hear that a gateway has carried packets here."""
+        """Hear that others have sent packets here."""
         if mask & self._said[-1] and not mask & self._wish:
             self._is_unwanted = True  # it may have come for what was said last
 
@@ -190,12 +198,14 @@ class Masks:
         self._is_unwanted = False
         self._is_returning |= is_return
         self._said.append(mask)
+        self._owed |= mask
         return InterestItem(self._known.me, mask, is_return)
 
     def delivered(self, interest: InterestItem) -> None:
         """Hear that an interest was passed in the order: this process's own are then in force."""
         if interest.process == self._known.me:
             self._said.popleft()
+            self._owed = reduce(or_, self._said)
             self._is_returning &= not interest.is_return
 
     @property

@@ -220,6 +220,8 @@ class RingNetwork:
         ring = self.known.own_ring(domain)
         if stretch.originator not in ring.members:
             return
+        if stretch.originator != self.known.me:
+            self.masks.came(stretch.mask)
         if stretch.ring != ring.id:
             stretch = replace(stretch, ring=ring.id)
         half = None if companions is None else companions & ring.members

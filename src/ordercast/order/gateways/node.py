@@ -8,17 +8,17 @@ send on the first attachment.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from ordercast.model.effects import (
     Alarm,
     AlarmKind,
-    Deliver,
     Effect,
-    Install,
     LeaveDone,
     Record,
-    Room,
+    SendTo,
     Subscribed,
+    Then,
 )
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
@@ -169,7 +169,9 @@ class GatewayNode(OwnRings):
             return []  # a ring that has begun waits for the others, alone
         effects: list[Effect] = []
         for attachment in self._attachments:
-            effects += self._taken(attachment, attachment.inner.receive(packets, now))
+            effects += self._set_aside(attachment, attachment.inner.receive(packets, now))
+        if any(isinstance(effect, SendTo) for effect in effects):
+            return [*effects, Then(partial(self._go_on, now))]  # no token waits for what comes of its visit
         return effects + self._go_on(now)
 
     def persisted(self, key: str, now: Instant) -> list[Effect]:
@@ -217,24 +219,28 @@ class GatewayNode(OwnRings):
 
     def _taken(self, attachment: RingAttachment, effects: list[Effect]) -> list[Effect]:
         """Take what a ring hands up; return the rest, which is the driver's."""
-        onward: list[Effect] = []
-        for effect in effects:
-            if isinstance(effect, RingPackets):
-                self._has_news = True
-                network = self._network
-                if network is not None and not attachment.is_past:
-                    logical = network.known.own[attachment.domain]
-                    names = network.known.names
-                    network.deliver(attachment.domain, attachment.read(effect.runs, names, logical))
-            elif isinstance(effect, RingChange):
-                self._has_news = True
-                self._change(attachment, effect)
-            elif isinstance(effect, LeaveDone):
-                attachment.is_gone = self._has_news = True
-            elif not isinstance(effect, Room) or attachment is self._attachments[0]:
-                assert not isinstance(effect, Deliver | Install), "a ring in a network hands up packets"
-                onward.append(effect)
+        onward = self._set_aside(attachment, effects)
+        self._take_in()
         return onward
+
+    def _take_in(self) -> None:
+        """Take what rings have handed up, in order."""
+        while self._came:
+            self._has_news = True
+            attachment, effect = self._came.popleft()
+            if isinstance(effect, RingPackets):
+                self._deliver(attachment, effect)
+            elif isinstance(effect, RingChange):
+                self._change(attachment, effect)
+            else:
+                attachment.is_gone = True
+
+    def _deliver(self, attachment: RingAttachment, packets: RingPackets) -> None:
+        network = self._network
+        if network is not None and not attachment.is_past:
+            known = network.known
+            entries = attachment.read(packets.runs, known.names, known.own[attachment.domain])
+            network.deliver(attachment.domain, entries)
 
     def _change(self, attachment: RingAttachment, change: RingChange) -> None:
         network = self._network
@@ -249,6 +255,7 @@ class GatewayNode(OwnRings):
 
     def _go_on(self, now: Instant) -> list[Effect]:
         """Let the order go on, and put on the rings what it asks for, until nothing more comes of it."""
+        self._take_in()
         effects: list[Effect] = []
         if self._network is None and len(self._begun) == len(self._attachments):
             effects += self._found()
@@ -303,11 +310,11 @@ class GatewayNode(OwnRings):
 
     def _take_passed(self) -> None:
         assert self._network is not None and self._passing is not None
-        passed = self._network.passed
-        self._passed += self._passing.effects(passed, self.process)
+        network, passed = self._network, self._network.passed
+        self._passed += self._passing.effects(passed, self.process, network.masks.is_for_users)
         for each in passed:
             if isinstance(each, StampedRun) and each.content.interest is not None:
-                self._network.masks.delivered(each.content.interest)
+                network.masks.delivered(each.content.interest)
                 self._has_news = True  # a merge may have waited for it
         passed.clear()
 

@@ -5,13 +5,15 @@ Here is what a driver asks that the rings alone can answer; the engine (`node.py
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
+from ordercast.model.effects import Deliver, Effect, Install, LeaveDone, Room
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Instant, NodeId, Seq
 from ordercast.model.inputs import Lane
 from ordercast.model.roster import Roster
-from ordercast.order.attached import Attached
+from ordercast.order.attached import Attached, RingChange, RingPackets
 from ordercast.order.clock import StoredClock
 from ordercast.order.engine import EngineStats
 from ordercast.order.gateways.attachment import RingAttachment
@@ -21,6 +23,8 @@ from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.setup import Domain
 from ordercast.order.traffic import Traffic
+
+HandedUp = RingPackets | RingChange | LeaveDone  # what a ring brings that is for the order
 
 
 class OwnRings:
@@ -63,6 +67,7 @@ class OwnRings:
             RingAttachment(InnerRing(domain.over_networks(ring), Attachment(number), domain.name, ring), domain.number)
             for number, (ring, domain) in enumerate(zip(self._rings, domains, strict=True))
         ]
+        self._came: deque[tuple[RingAttachment, HandedUp]] = deque()  # the order has not taken it in
         self._by_domain = {attachment.domain: attachment for attachment in self._attachments}
         self.rings = {domain.number: ring for domain, ring in zip(domains, self._rings, strict=True)}  # users' first
 
@@ -127,3 +132,14 @@ class OwnRings:
     def check_invariants(self, *, thorough: bool = True) -> None:
         for attachment in self._attachments:
             attachment.inner.check_invariants(thorough=thorough)
+
+    def _set_aside(self, attachment: RingAttachment, effects: list[Effect]) -> list[Effect]:
+        """Keep what a ring hands up until the order goes on; return the rest, which is the driver's."""
+        onward: list[Effect] = []
+        for effect in effects:
+            if isinstance(effect, HandedUp):
+                self._came.append((attachment, effect))
+            elif not isinstance(effect, Room) or attachment is self._attachments[0]:
+                assert not isinstance(effect, Deliver | Install), "a ring in a network hands up packets"
+                onward.append(effect)
+        return onward

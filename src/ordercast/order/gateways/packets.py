@@ -92,6 +92,14 @@ def block_from(data: bytes) -> Block:
     return Block(PacketOrigin(tag, tick, place, Seq(seq)), mask)
 
 
+@lru_cache(maxsize=512)
+def _native_mask(data: bytes) -> int:
+    """Return the mask in the block of a native packet."""
+    origin, mask = block_from(data)
+    assert origin is None, "who carries a packet is not its source"
+    return mask
+
+
 def _mask_in(lone: int) -> int:
     """Return the mask of a native packet whose block is one byte."""
     bucket = lone - LONE_BYTE
@@ -224,8 +232,7 @@ def parts_in(run: PacketRun) -> tuple[bytes, Sequence[bytes]]:
 def native_stretch(runs: Sequence[PacketRun], logical: ConfigurationId) -> Stretch:
     """Return the packets of runs that are alike, natives of this logical ring."""
     run, last = runs[0], runs[-1]
-    origin, mask = block_from(run.block(run.seq))
-    assert origin is None, "who carries a packet is not its source"
+    mask = _native_mask(run.block(run.seq))
     seqs = range(run.seq, last.seq + last.count)
     return Stretch(logical, run.timestamp(run.seq), run.originator, seqs, bodies_of(runs), _asks_for_safe(run), mask)
 

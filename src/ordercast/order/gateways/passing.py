@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
@@ -37,12 +37,15 @@ class PassingUp:
         along = tuple(sorted(view.transitional))
         return Install(_configuration(view, ConfigurationKind.REGULAR, view.id, NO_CONFIGURATION, along, view.reason))
 
-    def effects(self, passed: Iterable[Passed], me: ProcessId) -> list[Effect]:
+    def effects(
+        self, passed: Iterable[Passed], me: ProcessId, is_for_users: Callable[[Stretch], bool] = lambda _: True
+    ) -> list[Effect]:
+        """Return what comes of what has passed. What users cannot be owed is left out, but for this process's own."""
         effects: list[Effect] = []
         for each in passed:
             if isinstance(each, NetworkView):
                 effects += self._change(each)
-            else:
+            elif is_for_users(each.content) or each.content.originator == me:
                 self._messages(each, me, effects)
         return effects
 

@@ -77,9 +77,8 @@ class HandingUp(Delivery):
 def _credible(run: PacketRun, tick_max: int, effects: list[Effect]) -> list[PacketRun]:
     """Return the packets whose ticks do not leap. Ticks make the order here, and are stored: one that was forged and
     believed would never heal."""
-    stamps = run.timestamps(run.seq, run.last)
-    if max(stamps) <= tick_max:
+    if run.latest() <= tick_max:
         return [run]
-    sound = [seq for seq, stamp in enumerate(stamps, run.seq) if stamp <= tick_max]
+    sound = [seq for seq, stamp in enumerate(run.timestamps(run.seq, run.last), run.seq) if stamp <= tick_max]
     effects += [Record(PacketDropped("a packet from a time that cannot be"))] * (run.count - len(sound))
     return [run.piece(seq, seq) for seq in sound]

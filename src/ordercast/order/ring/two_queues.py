@@ -88,6 +88,10 @@ class TwoQueues(Outbox):
         self._freight_packets += sum(one.count for one in freight)
         self.freight_size += sum(one.size for one in freight)
 
+    def carries_more_than(self, packets: int) -> bool:
+        """Whether so many packets of freight wait, and more."""
+        return self._freight_packets > packets
+
     def packets(self) -> int:
         if not self._clock.covers(self._clock.tick + 1):
             return 0

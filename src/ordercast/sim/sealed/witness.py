@@ -5,12 +5,13 @@ handed. It knows the truth, and what was sealed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ordercast.checker.verdict import Verdict
-from ordercast.model.effects import Broadcast, Effect, Endpoint, SendTo, Unicast
+from ordercast.model.effects import Broadcast, Effect, Endpoint, SendTo, Then, Unicast
 from ordercast.model.ids import NOBODY, Attachment, Instant, ProcessId
 from ordercast.model.inputs import Lane, Packet
 from ordercast.model.promises import SealPromise
@@ -71,8 +72,15 @@ class SealWitness:
                         self._sent.setdefault((packet, Lane.LINK), []).append(
                             (now, self._target(effect), effect.networks)
                         )
+                case Then():
+                    effect.work = partial(self._seen, effect.work, now)
                 case _:
                     pass
+
+    def _seen(self, work: Callable[[], list[Effect]], now: int) -> list[Effect]:
+        effects = work()
+        self.sends(effects, now)
+        return effects
 
     def _target(self, effect: Unicast) -> ProcessId:
         """Links that are greeted by address have tags of their own, and name nobody in the seal."""

@@ -20,6 +20,7 @@ from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.working import Working
 from ordercast.order.membership.step import Facts, Step
 from ordercast.order.membership.timers import Timer
+from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.ordering import sums_of, with_news
 from ordercast.order.ring.states.token_visit import (
     accepted,
@@ -158,7 +159,7 @@ class Operational(Working):
             wanted,
             source,
             step,
-            facts.config,
+            _limits(facts),
             amend,
             is_behind=facts.is_behind,
             passes_on=not keeps,
@@ -240,6 +241,15 @@ class Operational(Working):
 
     def owes(self, facts: Facts) -> bool:
         return facts.installed.memory.safe_seq < facts.own_seq  # what is safe was delivered when it became so
+
+
+def _limits(facts: Facts) -> RingConfig:
+    """Return the configuration for a visit. Who has more to carry than two of its visits take asks for as much of the
+    rotation as it needs, up to a whole window: the token then gives less to those who send for themselves, on all rings
+    from which this comes, and users need not be stopped."""
+    config, full, outbox = facts.config, facts.parts.full_visits, facts.outbox
+    is_pressed = full is not None and isinstance(outbox, TwoQueues) and outbox.carries_more_than(2 * config.visit_max)
+    return full if full is not None and is_pressed else config
 
 
 def outbox_source(facts: Facts) -> Source:
