@@ -17,7 +17,7 @@ import platform
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
@@ -26,6 +26,7 @@ from ordercast.model.effects import Broadcast, Deliver, Effect, Persist, SendTo
 from ordercast.model.ids import MAIN, Incarnation, Instant, NodeId, node_of
 from ordercast.model.inputs import Lane, Packet, Submissions
 from ordercast.model.kernel import NAME
+from ordercast.order.adaptive.node import AdaptiveNode
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.sealing.cipher import SALT_SIZE, SECRET_SIZE
@@ -47,7 +48,7 @@ class Measured:
     message_us: float  # CPU all in, per message and member
 
 
-def sealed(rings: Sequence[RingNode]) -> list[Sealing]:
+def sealed(rings: Sequence[RingNode | AdaptiveNode]) -> list[Sealing]:
     """The same members, each above a seal with one key of all."""
     key = ClusterKey(os.urandom(SECRET_SIZE))
     keys, cipher = KeyRing((key,), key.id, key.id), AesGcm()
@@ -62,11 +63,13 @@ def sealed(rings: Sequence[RingNode]) -> list[Sealing]:
 class Cluster:
     """Members joined by function calls. Time stands still but for what forming the ring needs."""
 
-    def __init__(self, nodes: int, size: int, config: RingConfig, *, is_sealed: bool = False) -> None:
+    def __init__(
+        self, nodes: int, size: int, make: Callable[[NodeId], RingNode | AdaptiveNode], *, is_sealed: bool = False
+    ) -> None:
         self.size = size
         self.now = Instant(0)
-        self.rings = [RingNode(NodeId(node), config) for node in range(nodes)]
-        self.members: list[RingNode | Sealing] = [*(sealed(self.rings) if is_sealed else self.rings)]
+        self.rings = [make(NodeId(node)) for node in range(nodes)]
+        self.members: list[RingNode | AdaptiveNode | Sealing] = [*(sealed(self.rings) if is_sealed else self.rings)]
         self.tokens: deque[tuple[int, bytes]] = deque()
         self.delivered = [0] * nodes
         self.packets = 0
@@ -129,7 +132,7 @@ def measure(nodes: int, size: int, seconds: float, *, accelerated: bool = False,
         window=max(256, 16 * nodes),
         backlog_max=16_384,
     )
-    cluster = Cluster(nodes, size, config, is_sealed=is_sealed)
+    cluster = Cluster(nodes, size, lambda node: RingNode(node, config), is_sealed=is_sealed)
     cluster.form()
     packets = -(-(size + DESCRIPTOR_SIZE) // config.whole_size_max)  # that a message takes
     count = max(1, BATCH // packets) * max(1, config.whole_size_max // (size + DESCRIPTOR_SIZE))

@@ -22,6 +22,7 @@ from bench.core import Cluster
 from ordercast.model.effects import Broadcast
 from ordercast.model.inputs import Lane, Packet, Submissions
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.node import RingNode
 
 MEMBERS = 4
 SLOW = MEMBERS - 1
@@ -38,7 +39,7 @@ class SlowCluster(Cluster):
         self.buffer: deque[bytes] = deque()
         self.lost = 0
         self.is_slow = False
-        super().__init__(MEMBERS, SIZE, config)
+        super().__init__(MEMBERS, SIZE, lambda node: RingNode(node, config))
 
     def reached(self, source: int) -> list[int]:
         """Not the slow one: it finds what comes in its buffer."""

@@ -65,7 +65,8 @@ class Voice:
             self.close_at = NEVER
 
     def _beat(self, now: Instant) -> None:
-        self.beat_ns += (min(now - self.beat_at, 2 * BEATS_NS) - self.beat_ns) // RHYTHM
+        passed = now - self.beat_at
+        self.beat_ns += ((passed if passed < 2 * BEATS_NS else 2 * BEATS_NS) - self.beat_ns) // RHYTHM
         self.beat_at = now
 
     def _close_ns(self) -> int:
@@ -79,7 +80,9 @@ class Voice:
         return self._tell_at() <= now
 
     def deadline(self) -> Instant:
-        return min(self._tell_at(), self.ack_at)
+        """Return when something has to be said."""
+        said_until = Instant(self.said_at + self.sign_ns)
+        return min(said_until, self.close_at, self.gathered_at, self.waits_until, self.ack_at)
 
     def _tell_at(self) -> Instant:
         return min(Instant(self.said_at + self.sign_ns), self.close_at, self.gathered_at, self.waits_until)
@@ -87,7 +90,7 @@ class Voice:
     def look(self, merge: Merge, now: Instant, *, tells: bool) -> None:
         """See whether something was received that has to be acknowledged soon, or, by the one who tells all what others
         have received, whether there is more to tell; and whether others may still lack this process's last packet."""
-        is_known = min(merge.aru, merge.highest) <= self.aru
+        is_known = merge.highest <= self.aru or merge.aru <= self.aru
         if is_known and not (tells and min(merge.safe, merge.highest) > self.stable):
             self.ack_at = NEVER
         elif self.received >= self.ack_every:
@@ -105,10 +108,6 @@ class Voice:
             return True
         self.waits_until = self.urgent_from
         return False
-
-    def owes_acknowledgement(self, merge: Merge) -> bool:
-        """The aru has passed a safe packet, and nobody was told."""
-        return merge.asked_safe > self.aru
 
     def owes_stable(self, merge: Merge) -> bool:
         """All have acknowledged a safe packet, and only this process knows."""

@@ -10,7 +10,6 @@ from ordercast.order.adaptive.codec import Wish
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.flow import burst_left, share_left
 from ordercast.order.adaptive.lookout import Lookout
-from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.policy import Policy, difference, weights_from
 from ordercast.order.adaptive.repair import Repair
 from ordercast.order.adaptive.stream import MemberStream
@@ -89,9 +88,9 @@ def test_acknowledgements_that_are_waited_for_are_asked_for() -> None:
     assert repair.deadline() is None
 
 
-def test_where_acknowledgements_are_gathered_the_one_who_tells_all_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_acknowledgements_are_gathered_the_one_who_tells_all_is_asked() -> None:
     merge, repair = make_merge(THREE), Repair(MS, 4 * MS, 100)
-    monkeypatch.setattr(Merge, "teller", 0)
+    merge.teller = 0
     merge.take(packet(3, 1, TWO, safe=True), 1)
     merge.give_up(13)
     for member, last in ((0, 0), (1, 1)):

@@ -43,6 +43,8 @@ class Direct(Talking):
     is_held: bool = False  # more may be sent when others have acknowledged what was
     is_stirred: bool = True  # packets came, or are missing, since what came was last acted upon
     acted_upon: tuple[Place, Place] = (0, 0)  # aru and safe at that time
+    speaks_at: Instant | None = None  # for which Timer.MARK is armed
+    is_asking: bool = False  # Timer.ASK may be armed
 
     @classmethod
     def enter(cls, origin: State, step: Step, text: str, own: Own) -> State:
@@ -95,7 +97,8 @@ class Direct(Talking):
             self._lives(mark.originator, is_direct, step)
             if is_direct and self.office.trips is not None:
                 self.office.trips.heard(mark, step.now)
-        self.repair.spoken(mark.originator, mark.tick, is_third=not is_direct)
+        if self.repair.pending:
+            self.repair.spoken(mark.originator, mark.tick, is_third=not is_direct)
 
     def _lives(self, member: int, is_direct: bool, step: Step) -> None:
         if self.watch.hear(member, step.now, step.facts.config.token_loss_ns) and not is_direct:
@@ -147,6 +150,7 @@ class Direct(Talking):
                 self._ask(self.repair.due_wishes(merge, step.now), step)
                 self._answer(self.repair.due_answers(step.now), step)
             case Timer.MARK:
+                self.speaks_at = None
                 self.voice.is_due = self.voice.is_due or self.voice.is_time(step.now)
             case _:
                 return Working.on_timer(self, timer, step)
@@ -186,10 +190,11 @@ class Direct(Talking):
         if len(merge.streams) > 1:
             self._give_up(merge, step)
             if merge.delivered < merge.aru:
-                merge.advance(deliveries)
+                merge.deliver(merge.aru, merge.safe, deliveries)
             if self._speak(merge, step):
                 merge.advance(deliveries)
-            self.repair.review(merge, self._awaited(merge, facts), step.now)
+            awaited = self._awaited(merge, facts) if self.is_held or facts.leaving else merge.asked_safe
+            self.repair.review(merge, awaited, step.now)
             self._arm(facts)
         else:
             merge.advance(deliveries)
@@ -198,8 +203,8 @@ class Direct(Talking):
         merge.discard()
 
     def _awaited(self, merge: Merge, facts: Facts) -> Place:
-        """Return a place up to which others have to say that they know everything: a safe packet waits for it, or the
-        first packets of this process, behind which there is no room for more, or its last, before it leaves."""
+        """Return a place up to which others have to say that they know everything: not only a safe packet waits for it,
+        but the first packets of this process, behind which there is no room for more, or its last, before it leaves."""
         mine = merge.streams[merge.me]
         first = mine.first_held if self.is_held and facts.outbox else mine.place if facts.leaving else 0
         return max(merge.asked_safe, min(first, merge.aru))
@@ -245,7 +250,7 @@ class Direct(Talking):
         rests."""
         aru: Place = merge.aru
         if len(loads) == 1 and len(loads[0][4]) == len(loads[0][1]):
-            rest = 0 if facts.outbox else merge.line.at(place).beyond(merge.me)
+            rest = 0 if facts.outbox else merge.line.at(place).rests[merge.me]
             if rest:
                 loads = [(loads[0][0] | RESTS, *loads[0][1:])]
                 self.occurred(Occurrence.PLACES_RESTS, step)
@@ -254,12 +259,15 @@ class Direct(Talking):
 
     def _arm(self, facts: Facts) -> None:
         timers, due, speaks_at = facts.timers, self.repair.deadline(), self.voice.deadline()
-        if timers.deadline(Timer.MARK) != speaks_at:
+        if speaks_at != self.speaks_at:
+            self.speaks_at = speaks_at
             timers.arm(Timer.MARK, speaks_at)
         if due is not None:
             timers.arm(Timer.ASK, due)
-        else:
+            self.is_asking = True
+        elif self.is_asking:
             timers.cancel(Timer.ASK)
+            self.is_asking = False
 
     # Who is here
 
