@@ -168,11 +168,12 @@ def distribution_fields(packet: bytes) -> DistributionFields:
 
 def encode_mark(heading: Heading, me: ProcessId, mark: Mark) -> bytes:
     """Return the mark as this process transmits it; `heading` is that of marks."""
-    bits = BEHIND * mark.is_behind | ECHOES * (mark.echo is not None)
-    body = MARK_BODY.pack(mark.tick, mark.stable, mark.waiting, bits)
-    body += b"" if mark.echo is None else ECHO.pack(*mark.echo)
-    size = HEADER_SIZE + len(body)
-    return _header(heading, me, size, 0, mark.originator, (mark.next, mark.aru, mark.last)) + body
+    originator, tick, last, following, aru, stable, waiting, is_behind, echo = mark
+    bits = BEHIND * is_behind | ECHOES * (echo is not None)
+    size = MARK.size if echo is None else MARK.size + ECHO.size
+    head = OPENING, size, heading.cluster, me, heading.ring, 0, 0, originator, following, aru, last
+    packet = MARK.pack(*head, tick, stable, waiting, bits)
+    return packet if echo is None else packet + ECHO.pack(*echo)
 
 
 def decode_mark(packet: bytes, heading: Heading) -> Mark:

@@ -8,7 +8,6 @@ frontier that passed a place without a packet, C all frontiers at a base, V reco
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -27,8 +26,8 @@ from ordercast.order.adaptive.codec import (
     parse_direct,
 )
 from ordercast.order.adaptive.config import AdaptiveConfig
-from ordercast.order.adaptive.slots import NO_END, Distribution, Line, Place, base_after, first_distribution
-from ordercast.order.adaptive.stream import MemberStream
+from ordercast.order.adaptive.slots import Distribution, Line, Place, base_after, first_distribution
+from ordercast.order.adaptive.stream import MemberStream, lowest
 from ordercast.order.large import LargeMessages
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
@@ -97,7 +96,10 @@ class Merge:
     def _frontier(self, member: int) -> Place:
         stream, newest = self.streams[member], self.line.newest
         known = self.after_last(member) if stream.is_resting else stream.place + 1
-        known = max(known, stream.next, self.aru + 1)
+        if known < stream.next:
+            known = stream.next
+        if known <= self.aru:
+            known = self.aru + 1
         return newest.next_owned(member, known) if known >= newest.base else self.line.next_owned(member, known)
 
     def _update(self, member: int) -> None:
@@ -206,7 +208,11 @@ class Merge:
         limit = self.limit
         if mark.next > limit + FAR * self.config.reach or mark.last > stream.last + 2 * self.backlog_max:
             raise WireError("a mark that cannot be true")
-        if mark.next <= min(mark.aru, limit) and mark.aru >= self.line.next_owned(mark.originator, mark.next):
+        if (
+            mark.next <= mark.aru
+            and mark.next <= limit
+            and mark.aru >= self.line.next_owned(mark.originator, mark.next)
+        ):
             raise WireError("a mark whose aru lies above its sender's own frontier")
         stream.mark = mark
         if mark.is_behind or self.behind:
@@ -288,27 +294,35 @@ class Merge:
         if at >= through:
             return
         parcels: list[Parcel] = []
-        queues = [stream.undelivered for stream in self.streams if stream.undelivered]
         while at < through:
-            queue, first, following = _lowest(queues, at + 1)
+            queue, first, following = lowest(self.streams, at + 1)
             if queue is None or first > through:
                 at = Seq(through)
                 break
             run = queue[0]
-            end = min(run.last, through, following - 1)
+            end = run.last
+            if end > through or end >= following:
+                end = Seq(min(through, following - 1))
             assert end >= first, "no place is used twice"
             if run.is_safe:
                 self.asked_safe = max(self.asked_safe, end)
                 if end > safe:
                     self._ask_behind(through)
-                    end = safe
+                    end = Seq(safe)
                 if end < first:
                     at = Seq(first - 1)
                     break
-            self._put(run, first, end, parcels)
             at = Seq(end)
             if end == run.last:
                 queue.popleft()
+            if run.parcel is None:
+                continue
+            if run.parts or first > run.seq or end < run.last:
+                self._put(run, first, end, parcels)
+            else:
+                parcels.append(run.parcel)
+            if end == run.last:
+                run.parcel = None  # whoever still needs the packet takes it from the bytes
         self.delivered = at
         if parcels:
             effects.append(Deliver(self.view, self.ring.id, parcels))
@@ -323,16 +337,12 @@ class Merge:
                     break
 
     def _put(self, run: PacketRun, first: Place, end: Place, parcels: list[Parcel]) -> None:
-        if run.parcel is None:
-            return
-        parcel = run.parcel if first == run.seq and end == run.last else run.parcel_of(first, end)
+        """Put messages of some packets of a run, or of parts of messages, behind the others."""
         if run.parts:
             parts = run.parts[first - run.seq : end + 1 - run.seq]
-            self.large.take(parcel, parts, parcels)
+            self.large.take(run.parcel_of(first, end), parts, parcels)
         else:
-            parcels.append(parcel)
-        if end == run.last:
-            run.parcel = None  # whoever still needs the packet takes it from the bytes
+            parcels.append(run.parcel_of(first, end))
 
     def discard(self) -> None:
         """Forget packets that all members have and that are delivered here."""
@@ -340,9 +350,10 @@ class Merge:
             self._forget()
         through = self.safe if self.safe < self.delivered else self.delivered
         if through > self.discarded:
-            self.discarded = through
+            before, self.discarded = self.discarded, through
             for stream in self.streams:
-                stream.discard(through)
+                if stream.place > before:
+                    stream.discard(through)
 
     # The end of the configuration
 
@@ -370,22 +381,3 @@ class Merge:
         assert min(self.frontiers) > self.aru, "nothing up to the aru is unknown"
         for stream in self.streams:
             stream.check_invariants()
-
-
-def _lowest(queues: list[deque[PacketRun]], start: Place) -> tuple[deque[PacketRun] | None, Place, Place]:
-    """Return the queue whose first run has the lowest place from here on, that place, and the lowest of the others."""
-    best: deque[PacketRun] | None = None
-    lowest = following = NO_END
-    for queue in queues:
-        while queue and queue[0].last < start:
-            queue.popleft()  # its sender had said that it does not use that place
-        if not queue:
-            continue
-        first = queue[0].seq
-        if first < start:
-            first = Seq(start)  # the run was delivered in part
-        if first < lowest:
-            best, lowest, following = queue, first, lowest
-        elif first < following:
-            following = first
-    return best, lowest, following

@@ -83,7 +83,8 @@ class Direct(Talking):
         """Packets that are new came, with this aru in them; they are in their stream."""
         merge, originator, now = self.merge, run.originator, step.now
         self.is_stirred = True
-        self._lives(merge.heading.places[originator], originator == transmitter, step)
+        if self.watch.hear(merge.heading.places[originator], now, step.facts.config.token_loss_ns):
+            self._vouched(originator == transmitter, step)
         self.voice.came(run.count, aru >= merge.streams[merge.me].place, now)
         self.own.policy.sent(originator, run.count, now)
         if self.is_dozing:
@@ -94,14 +95,16 @@ class Direct(Talking):
         if is_new:
             stream = self.merge.streams[mark.originator]
             self.is_stirred = self.is_stirred or stream.high > stream.last
-            self._lives(mark.originator, is_direct, step)
+            if self.watch.hear(mark.originator, step.now, step.facts.config.token_loss_ns):
+                self._vouched(is_direct, step)
             if is_direct and self.office.trips is not None:
                 self.office.trips.heard(mark, step.now)
         if self.repair.pending:
             self.repair.spoken(mark.originator, mark.tick, is_third=not is_direct)
 
-    def _lives(self, member: int, is_direct: bool, step: Step) -> None:
-        if self.watch.hear(member, step.now, step.facts.config.token_loss_ns) and not is_direct:
+    def _vouched(self, is_direct: bool, step: Step) -> None:
+        """A member that was doubted lives; others may have said so."""
+        if not is_direct:
             self.occurred(Occurrence.VOUCHED, step)
 
     def on_data(self, fresh: list[PacketRun], step: Step) -> State:
@@ -161,8 +164,9 @@ class Direct(Talking):
     def after_packets(self, step: Step) -> State:
         """Do what has become possible. Most marks tell one of several things that are waited for: nothing follows."""
         merge, facts = self.merge, step.facts
-        is_quiet = not (self.is_stirred or self.voice.is_due or merge.is_moved or facts.outbox or facts.leaving)
-        return self if is_quiet and self.acted_upon == (merge.aru, merge.safe) else self.settle(step)
+        if self.is_stirred or self.voice.is_due or self.acted_upon != (merge.aru, merge.safe):
+            return self.settle(step)
+        return self.settle(step) if merge.is_moved or facts.outbox or facts.leaving else self
 
     def settle(self, step: Step) -> State:
         """Do what has become possible; once more when own deliveries made room for what waits, since nothing else may
@@ -187,7 +191,7 @@ class Direct(Talking):
             self._send(step)
         deliveries: list[Effect] = []
         sent, self.is_awaited = len(step.effects), False
-        if len(merge.streams) > 1:
+        if self.voice.members > 1:
             self._give_up(merge, step)
             if merge.delivered < merge.aru:
                 merge.deliver(merge.aru, merge.safe, deliveries)
@@ -200,7 +204,8 @@ class Direct(Talking):
             merge.advance(deliveries)
         delivers_at = len(step.effects) if self.is_awaited else sent
         step.effects[delivers_at:delivers_at] = deliveries
-        merge.discard()
+        if merge.safe > merge.discarded or merge.line.ends <= merge.delivered:
+            merge.discard()
 
     def _awaited(self, merge: Merge, facts: Facts) -> Place:
         """Return a place up to which others have to say that they know everything: not only a safe packet waits for it,
@@ -241,7 +246,7 @@ class Direct(Talking):
         self.own.policy.sent(facts.me, sent, step.now)
         if self.is_dozing:
             self._awake(step)
-        if bursts and len(merge.streams) > 1:
+        if bursts and self.voice.members > 1:
             step.effects.append(Broadcast(bursts))
             self.voice.sent(aru, step.now)
 
@@ -258,7 +263,8 @@ class Direct(Talking):
         return build_runs(merge.heading, loads, facts.me, place, aru, merge.streams[merge.me].last + 1)
 
     def _arm(self, facts: Facts) -> None:
-        timers, due, speaks_at = facts.timers, self.repair.deadline(), self.voice.deadline()
+        timers, repair, speaks_at = facts.timers, self.repair, self.voice.deadline()
+        due = repair.deadline() if repair.wants or repair.pending else None
         if speaks_at != self.speaks_at:
             self.speaks_at = speaks_at
             timers.arm(Timer.MARK, speaks_at)
