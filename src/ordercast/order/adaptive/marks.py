@@ -47,12 +47,13 @@ class Voice:
     gathered_at: Instant = NEVER  # all should have been told by then of what one was told
     waits_until: Instant = NEVER  # an urgent mark that had to keep its distance
 
-    def sent(self, aru: Place, now: Instant) -> None:
-        """Packets were multicast, with this aru in them."""
+    def sent(self, aru: Place, now: Instant, patience: int = 0) -> None:
+        """Packets were multicast, with this aru in them. The last is named when it should have been acknowledged, if
+        all do that at once: that takes so long at most."""
         self.aru = max(self.aru, aru)
         self.said_at = now
         self._beat(now)
-        self.close_at, self.closes = Instant(now + self._close_ns()), 0
+        self.close_at, self.closes = Instant(now + max(patience, self._close_ns())), 0
         self.received, self.heard, self.ack_at = 0, 0, NEVER
 
     def came(self, packets: int, covers_mine: bool, now: Instant) -> None:
@@ -96,7 +97,8 @@ class Voice:
         elif self.received >= self.ack_every:
             self.is_due = True
         elif self.ack_at == NEVER:
-            self.ack_at = Instant(now + self.config.ack_ns)
+            # Between two packets of a sender with a rhythm: all members do it then, and nobody waits for it.
+            self.ack_at = Instant(now + self.config.ack_ns - min(self.beat_ns, self.config.ack_ns) // 2)
         if self.close_at != NEVER and merge.streams[merge.me].place <= merge.safe:
             self.close_at = NEVER
         if self.gathered_at != NEVER and merge.safe >= min(self.aru, merge.asked_safe):

@@ -223,7 +223,7 @@ class Direct(Talking):
         if self.repair.is_blocked(merge, step.now):
             return  # messages that wait share packets later
         bursts: list[Burst] = []
-        before, aru = merge.streams[merge.me].last, 0
+        before, aru, is_safe = merge.streams[merge.me].last, 0, 0
         is_left = True
         while is_left:
             allowed = burst_left(merge, facts.config.window, facts.config.backlog_max, outbox.packets())
@@ -238,7 +238,7 @@ class Direct(Talking):
             for run in runs:
                 merge.sent(run)
                 bursts.append(run.burst())
-            aru, is_left = aru_in(runs[-1]), bool(outbox)
+            aru, is_safe, is_left = aru_in(runs[-1]), runs[-1].is_safe, bool(outbox)
         if is_left and not self.voice.waiting:
             self.voice.is_due = True  # whoever shares out the places should know
         sent = merge.streams[merge.me].last - before
@@ -248,7 +248,7 @@ class Direct(Talking):
             self._awake(step)
         if bursts and self.voice.members > 1:
             step.effects.append(Broadcast(bursts))
-            self.voice.sent(aru, step.now)
+            self.voice.sent(aru, step.now, self.repair.patience() if is_safe else 0)
 
     def _built(self, merge: Merge, loads: list[Load], place: Seq, facts: Facts, step: Step) -> list[PacketRun]:
         """Return packets from a place on. A single one acknowledges itself; if nothing follows, it says that its sender
