@@ -10,14 +10,16 @@ PART = 4  # a good burst has this part of a share; so much of the window is ackn
 
 def share_left(merge: Merge, window: int, backlog_max: int) -> int:
     """A share of the window by weight, less what is not known to be everywhere; and no more than all may keep."""
-    return _left(merge, _share(merge, window), backlog_max, [stream.count for stream in merge.streams])
+    return _left(
+        merge, _share(merge, window), backlog_max, [stream.held + len(stream.early) for stream in merge.streams]
+    )
 
 
 def burst_left(merge: Merge, window: int, backlog_max: int, wanted: int) -> int:
     """How many packets may go out now. Few large bursts cost less than many small ones, so none may as long as what is
     left is little beside what is wanted, or what is wanted is little and so much is on its way that all will soon
     acknowledge it."""
-    share, counts = _share(merge, window), [stream.count for stream in merge.streams]
+    share, counts = _share(merge, window), [stream.held + len(stream.early) for stream in merge.streams]
     left, mine = _left(merge, share, backlog_max, counts), counts[merge.me]
     if not mine:
         return left

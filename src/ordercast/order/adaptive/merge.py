@@ -276,8 +276,9 @@ class Merge:
 
     def aru_after(self, place: Place, rest: int) -> Place:
         """Return what is known here once a packet is sent at this place, which gives up so many behind it."""
-        others = [frontier for member, frontier in enumerate(self.frontiers) if member != self.me]
-        return max(self.aru, min([self.line.next_owned(self.me, place + 1 + rest), *others]) - 1)
+        frontiers = self.frontiers.copy()
+        frontiers[self.me] = self.line.next_owned(self.me, place + 1 + rest)
+        return max(self.aru, min(frontiers) - 1)
 
     def sent(self, run: PacketRun) -> None:
         """Keep packets of this process, which follow its last."""

@@ -25,6 +25,7 @@ class MemberStream:
         "_firsts",
         "_held",
         "early",
+        "held",
         "high",
         "is_resting",
         "last",
@@ -45,14 +46,14 @@ class MemberStream:
         self.mark: Mark | None = None  # the newest
         self.early: dict[int, PacketRun] = {}  # single packets that wait for others before them, by number
         self.undelivered: deque[PacketRun] = deque()  # in order
+        self.held = 0  # packets in order that are not known to be everywhere
         self._firsts: list[int] = []  # numbers of the first packets of runs that are held
-        self._held: list[PacketRun] = []  # these runs: in order, not known to be everywhere
+        self._held: list[PacketRun] = []  # these runs
 
     @property
     def count(self) -> int:
         """How many packets are held."""
-        in_order = self.last - self._firsts[0] + 1 if self._firsts else 0
-        return in_order + len(self.early)
+        return self.held + len(self.early)
 
     @property
     def first_held(self) -> Place:
@@ -105,6 +106,7 @@ class MemberStream:
         self.undelivered.append(run)
         self._firsts.append(number)
         self._held.append(run)
+        self.held += run.count
 
     def missing(self, limit: int) -> list[tuple[int, int]]:
         """Return ranges of numbers that were heard of and are not here, at most so many."""
@@ -140,10 +142,12 @@ class MemberStream:
         count = bisect_right(self._held, through, key=_last)
         if count:
             del self._held[:count], self._firsts[:count]
+            self.held = self.last - self._firsts[0] + 1 if self._firsts else 0
 
     def check_invariants(self) -> None:
         places = [run.seq for run in self._held]
         assert places == sorted(places), "places rise with numbers"
+        assert self.held == sum(run.count for run in self._held), "each packet is counted once"
         assert all(number > self.last + 1 for number in self.early), "what is early waits for something"
 
 

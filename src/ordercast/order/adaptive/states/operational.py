@@ -220,7 +220,7 @@ class Direct(Talking):
         if facts.is_behind or merge.behind:
             self.occurred(Occurrence.HELD_BY_APPLICATION, step)
             return
-        if self.repair.is_blocked(merge, step.now):
+        if self.repair.wants and self.repair.is_blocked(merge, step.now):
             return  # messages that wait share packets later
         bursts: list[Burst] = []
         before, aru, is_safe = merge.streams[merge.me].last, 0, 0
