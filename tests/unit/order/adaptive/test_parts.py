@@ -113,7 +113,7 @@ def test_acknowledgements_in_time_fall_between_two_packets_of_a_sender_with_a_rh
     """Else, where so many periods of a sender pass until then, all would acknowledge just when its next packet comes."""
     merge, period, at = make_merge(THREE), 10 * MS, NOW
     voice = Voice(AdaptiveConfig(), SECOND, 100, 3, said_at=NOW, is_due=False)
-    for number in range(1, 100):
+    for _ in range(100):
         at = Instant(at + period)
         voice.came(1, False, at)
     merge.take(packet(1, 1, ONE), 1)
