@@ -76,7 +76,7 @@ class Repair:
                     self._ended(ended, now)
                 self.wants.clear()
             return
-        is_awaited, wants = awaited > merge.safe, self.wants
+        is_awaited, wants, patience = awaited > merge.safe, self.wants, self.patience()
         # Where acknowledgements are gathered only one hears them: others ask that one what it knows of all.
         teller = None if merge.teller == merge.me else merge.teller
         for member, stream in enumerate(merge.streams):
@@ -93,7 +93,7 @@ class Repair:
             if want is None or want.progress != progress:
                 if want is not None:
                     self._ended(want, now)
-                delay = self.ask_ns if lacks else self.patience()
+                delay = self.ask_ns if lacks else patience
                 wants[member] = Want(progress, Instant(now + delay), delay, now)
 
     def _ended(self, want: Want, now: Instant) -> None:

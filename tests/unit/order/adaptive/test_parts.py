@@ -110,9 +110,9 @@ def test_what_all_acknowledge_at_once_is_named_when_that_takes_longer_than_usual
 
 
 def test_acknowledgements_in_time_fall_between_two_packets_of_a_sender_with_a_rhythm() -> None:
-    """Else, where so many periods of a sender pass until then, all would acknowledge just when its next packet comes."""
+    """Else all would acknowledge just when its next packet comes, where whole periods pass until then."""
     merge, period, at = make_merge(THREE), 10 * MS, NOW
-    voice = Voice(AdaptiveConfig(), SECOND, 100, 3, said_at=NOW, is_due=False)
+    voice = Voice(AdaptiveConfig(), SECOND, 1000, 3, said_at=NOW, is_due=False)
     for _ in range(100):
         at = Instant(at + period)
         voice.came(1, False, at)
