@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from ordercast.daemon.sealed import AesGcm
-from ordercast.model.effects import Broadcast, Deliver, Effect, Persist, SendTo
+from ordercast.model.effects import Broadcast, Deliver, Effect, Persist, SendTo, in_order
 from ordercast.model.ids import MAIN, Incarnation, Instant, NodeId, node_of
 from ordercast.model.inputs import Lane, Packet, Submissions
 from ordercast.model.kernel import NAME
@@ -115,7 +115,7 @@ class Cluster:
             self.carry_out(node, member.receive([Packet(token, len(token), Lane.TOKEN)], self.now))
 
     def carry_out(self, node: int, effects: list[Effect]) -> None:
-        for effect in effects:
+        for effect in in_order(effects):
             if isinstance(effect, Broadcast):
                 self.broadcast(node, effect)
             elif isinstance(effect, SendTo):
@@ -203,7 +203,7 @@ def main() -> None:
     parser.add_argument("--nodes", default="4,8,16,32,64")
     parser.add_argument("--sizes", default="1350,100", help="bytes of a message")
     parser.add_argument("--sealed", action="store_true", help="each row clear, then sealed: read the ratio")
-    parser.add_argument("--engines", default=DEFAULT, help="those to run in turns, as ring,sites: read the ratio")
+    parser.add_argument("--engines", default=DEFAULT, help="with a token, in turns, as ring,sites: read the ratio")
     parser.add_argument("--calls", action="store_true", help="count calls of functions; CPU is then of no use")
     parser.add_argument("--reads", type=int, default=BATCH, help="packets that a read brings at most; 64 KiB has 45")
     arguments = parser.parse_args()

@@ -50,6 +50,8 @@ from ordercast.sealing.layer import Sealing
 
 REASONS_MAX = 100  # for refusing a packet: a stranger must not fill our memory with them
 LONE_NS = 1_000_000  # a packet after so long a silence is likely to be alone
+SOON_NS = 10_000_000  # a timer that goes off by then is moved when its deadline has moved away,
+YOUNG_NS = 500_000  # unless it was only just set: deadlines come and go while there is much to do
 LAG_KEPT_NS = 60 * SECOND
 LAG_MIN_NS = 5_000_000  # a timer this late says something about the event loop
 
@@ -99,6 +101,7 @@ class Driver:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0  # the deadline that it was set for
         self._due_at = 0  # when it should go off: that deadline, or at once if that was over
+        self._armed_at = 0  # when it was set
         self._is_stopped = False
         self._read_at = 0  # when something last came
         self._brought_lone = False  # and it was a lone packet, not yet seen by the application
@@ -296,7 +299,7 @@ class Driver:
                     return
                 case _:
                     assert_never(effect)
-        self._arm()
+        self._arm(now)
 
     def _send(self, effect: Broadcast | SendTo | Unicast) -> None:
         """What cannot be sent is counted, whatever is in the way: to the engine it is a packet that got lost."""
@@ -327,16 +330,20 @@ class Driver:
         except (OSError, OverflowError, ValueError):
             wide.link.counters.send_failures += 1
 
-    def _arm(self) -> None:
-        """One timer, moved only when the deadline comes nearer: most deadlines move away long before they are due."""
+    def _arm(self, now: Instant) -> None:
+        """One timer, moved when the deadline comes nearer: most deadlines move away long before they are due. It moves
+        away with its deadline only when it would soon go off for nothing, which wakes a process that is at rest."""
         deadline = self._engine.next_deadline()
-        if deadline is None or (self._timer is not None and self._timer_at <= deadline):
+        if deadline is None:
             return
         if self._timer is not None:
+            is_vain = self._timer_at < now + SOON_NS and self._armed_at < now - YOUNG_NS and self._timer_at < deadline
+            if self._timer_at <= deadline and not is_vain:
+                return
             self._timer.cancel()
-        now = _now()
-        self._timer_at, self._due_at = deadline, max(deadline, now)
-        self._timer = self._loop.call_later((self._due_at - now) / 1e9, self._wake)
+        self._timer_at, self._armed_at = deadline, _now()
+        self._due_at = max(deadline, self._armed_at)
+        self._timer = self._loop.call_later((self._due_at - self._armed_at) / 1e9, self._wake)
 
     def _persist(self, effect: Persist) -> None:
         def done(error: OSError | None) -> None:

@@ -53,6 +53,7 @@ class Component:
     answered: set[str] | None = None  # who has, since it was asked who is still there; None: nobody has asked
     patience: int = 0  # how often this replica has lost it, since then
     states: dict[str, State] = field(default_factory=dict)
+    is_gated: bool = False  # one of them keeps a journal: then a command is applied when it is safe at a quorum
     pending: list[Held] = field(default_factory=list)  # commands that came before the decision
     decision: Decision | None = None
     holders: set[str] = field(default_factory=set)  # since the decision, those who were loaded included
@@ -71,11 +72,6 @@ class Component:
     def term(self) -> Term:
         """Once it is decided."""
         return Term(self.era, self.view.id)
-
-    @property
-    def is_gated(self) -> bool:
-        """Somebody keeps a journal: then a command is applied when it is safe at a quorum."""
-        return any(state.memory for state in self.states.values())
 
     @property
     def is_complete(self) -> bool:
@@ -119,10 +115,17 @@ class Component:
     def is_of_round(self, message: State | Exclude | Ask | Here | Durable) -> bool:
         return message.view == self.view.id and message.round == self.round
 
+    def hear(self, sender: str, state: State) -> None:
+        """What it says first in this round counts."""
+        if sender not in self.states:
+            self.states[sender] = state
+            self.is_gated = self.is_gated or bool(state.memory)
+
     def ask_again(self, era: int) -> None:
         """In this era, which all take up."""
         self.era, self.round = era, self.round + 1
         self.states.clear()
+        self.is_gated = False
         self.safe.clear()
 
     def begun_again(self, era: int, excluded: set[str]) -> Component:

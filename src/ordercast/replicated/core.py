@@ -304,7 +304,7 @@ class Core(Remembering):
         if sender in component.excluded:
             self._open(component.begun_again(self.era, component.excluded - {sender}), Reason.SPOKEN, effects)
         elif component.is_open:
-            component.states.setdefault(sender, state)
+            component.hear(sender, state)
             if component.is_complete:
                 self._end_round(component, effects)
 

@@ -128,7 +128,7 @@ def _exchanged_acknowledgement(patch: pytest.MonkeyPatch) -> None:
 
     def keep(self: Merge, seq: Seq, packet: bytes) -> bool:
         old = unwrapped(packet, self.heading)
-        run, _ = parse_direct(old, 0, len(old), self.heading)
+        run, *_ = parse_direct(old, 0, len(old), self.heading)
         self.hear_aru(self.heading.places[run.originator], aru_in(run))
         return right(self, seq, packet)
 
@@ -213,7 +213,7 @@ def _ranks_by_place(patch: pytest.MonkeyPatch) -> None:
     def beyond(self: Distribution, member: int) -> int:
         return min(member, RANK_MAX) * self.ahead
 
-    patch.setattr(Distribution, "beyond", beyond)
+    patch.setattr(Distribution, "_rest_of", beyond)
     patch.setattr(Distribution, "beyond_now", lambda self, member, heard: beyond(self, member))
 
 

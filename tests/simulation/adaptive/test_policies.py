@@ -68,7 +68,7 @@ def test_an_office_that_two_hold_is_caught() -> None:
         patch.setattr(Policy, "_may", lambda self, waiting, now: True)
         patch.setattr("ordercast.order.adaptive.policy.levelled", list)  # chance makes new weights all the time
         short = replace(steady("steady"), fault_time_ns=450 * MILLISECOND, settle_ns=50 * MILLISECOND)
-        verdicts = simulate(short, 1, verbose=False).verdicts
+        verdicts = simulate(short, 2, verbose=False).verdicts
     assert SlotPromise.SLOTS in {verdict.promise for verdict in verdicts if verdict.outcome.value == "INVALID"}
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from ordercast.daemon import driver
 from ordercast.daemon.driver import Driver
 from ordercast.daemon.status.counters import Counters, SocketCounters
 from ordercast.model.effects import Broadcast, Burst, Effect, Endpoint, Room, SendTo, Unicast
@@ -78,3 +80,44 @@ def test_what_cannot_be_sent_is_counted_and_the_rest_is_carried_out(error: Excep
     assert [network.token.counters.send_failures for network in networks] == [1, 0]
     assert [network.data.counters.send_failures for network in networks] == [1, 1]
     assert [network.link.counters.send_failures for network in networks] == [1, 0]
+
+
+class TimedEngine:
+    """Its deadline is what the scene says; every input leads to nothing."""
+
+    def __init__(self) -> None:
+        self.deadline: int | None = None
+        self.wakes = 0
+
+    def submit(self, *_: object) -> list[Effect]:
+        return []
+
+    def wake(self, now: int) -> list[Effect]:
+        self.wakes += 1
+        return []
+
+    def next_deadline(self) -> int | None:
+        return self.deadline
+
+
+@pytest.mark.parametrize(("young_s", "wakes"), [(0.002, 0), (0.0, 1)])
+def test_a_timer_that_would_soon_go_off_for_nothing_moves_away_unless_it_was_only_just_set(
+    young_s: float, wakes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `young_s` 0 the deadline moves away in the instant in which the timer was set."""
+    clock = [time.monotonic_ns()]
+    monkeypatch.setattr(driver, "_now", lambda: clock[0])
+
+    async def scene() -> TimedEngine:
+        engine = TimedEngine()
+        driven = Driver(*cast(Any, (engine, {}, None, FakeApplication(), Counters())))
+        engine.deadline = clock[0] + 5_000_000
+        driven.submit([])
+        clock[0] += int(young_s * 1e9)
+        engine.deadline = clock[0] + 10**12
+        driven.submit([])
+        await asyncio.sleep(0.03)
+        driven.stop()
+        return engine
+
+    assert asyncio.run(scene()).wakes == wakes

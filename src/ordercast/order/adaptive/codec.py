@@ -20,10 +20,11 @@ from typing import NamedTuple
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ProcessId, Seq
 from ordercast.order.adaptive.slots import Distribution, Place
+from ordercast.wire import kernel
 from ordercast.wire.head import OPENING
-from ordercast.wire.header import ARRIVAL, FIXED, HEADER, HEADER_SIZE, NUMBERS, TIMESTAMP, Heading
+from ordercast.wire.header import FIXED, HEADER, HEADER_SIZE, NUMBERS, Heading
 from ordercast.wire.reader import ByteReader
-from ordercast.wire.run import PacketRun, parse_data, parse_run
+from ordercast.wire.run import PacketRun, parse_data
 
 CONTROL = 64  # flag of a packet that carries a distribution: nobody delivers it
 RESTS = 128  # flag: its sender gives up places behind it, as many as its rank says
@@ -86,21 +87,29 @@ class Ask(NamedTuple):
     wishes: tuple[Wish, ...]
 
 
-def parse_direct(data: bytes, start: int, size: int, heading: Heading) -> tuple[PacketRun, int]:
-    """Return packets in a row from `start` on, as many as are alike, and the number of the first in its stream."""
+# Packets in a row: the number of the first in its stream, the acknowledgement that counts (garbage in what came through
+# an exchange), the flags, and who transmitted them.
+Arrived = tuple[PacketRun, int, Place, int, ProcessId]
+
+
+def parse_direct(data: bytes, start: int, size: int, heading: Heading) -> Arrived:
+    """Read packets from `start` on, as many as are alike. `heading` is that of direct packets."""
     try:
-        _, length, _, _, flags, count, place, seq = ARRIVAL.unpack_from(data, start)
-        number = TIMESTAMP.unpack_from(data, start)[0]
+        _, length, _, transmitter, _, flags, count, place, seq, aru, number = HEADER.unpack_from(data, start)
     except struct.error:
         raise WireError("shorter than a header") from None
     if not 1 <= number <= NUMBER_MAX or not 1 <= seq <= NUMBER_MAX:
         raise WireError("a place or a number that cannot be true")
-    run = parse_run(data, start, size, heading, seq) if flags < CONTROL else None
+    run = kernel.read_run(data, start, size, heading, seq) if flags < CONTROL else None
     if run is None:
+        if not heading.is_of(data, start):
+            raise WireError("another cluster's packet")
         run = _parse_one(data, start, start + length, min(len(data), start + size), flags, count, place, seq, heading)
-    elif run.count > 1 and run.timestamp(run.last) != number + run.count - 1:
-        raise WireError("packets in a row whose numbers are not")
-    return run, number
+    elif run.count > 1:
+        if run.timestamp(run.last) != number + run.count - 1:
+            raise WireError("packets in a row whose numbers are not")
+        aru = aru_in(run)
+    return run, number, aru, flags, transmitter
 
 
 def _parse_one(
@@ -159,11 +168,12 @@ def distribution_fields(packet: bytes) -> DistributionFields:
 
 def encode_mark(heading: Heading, me: ProcessId, mark: Mark) -> bytes:
     """Return the mark as this process transmits it; `heading` is that of marks."""
-    bits = BEHIND * mark.is_behind | ECHOES * (mark.echo is not None)
-    body = MARK_BODY.pack(mark.tick, mark.stable, mark.waiting, bits)
-    body += b"" if mark.echo is None else ECHO.pack(*mark.echo)
-    size = HEADER_SIZE + len(body)
-    return _header(heading, me, size, 0, mark.originator, (mark.next, mark.aru, mark.last)) + body
+    originator, tick, last, following, aru, stable, waiting, is_behind, echo = mark
+    bits = BEHIND * is_behind | ECHOES * (echo is not None)
+    size = MARK.size if echo is None else MARK.size + ECHO.size
+    head = OPENING, size, heading.cluster, me, heading.ring, 0, 0, originator, following, aru, last
+    packet = MARK.pack(*head, tick, stable, waiting, bits)
+    return packet if echo is None else packet + ECHO.pack(*echo)
 
 
 def decode_mark(packet: bytes, heading: Heading) -> Mark:

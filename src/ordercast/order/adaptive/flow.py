@@ -10,22 +10,28 @@ PART = 4  # a good burst has this part of a share; so much of the window is ackn
 
 def share_left(merge: Merge, window: int, backlog_max: int) -> int:
     """A share of the window by weight, less what is not known to be everywhere; and no more than all may keep."""
-    counts = [stream.count for stream in merge.streams]
-    return max(0, min(_share(merge, window) - counts[merge.me], backlog_max - sum(counts)))
+    return _left(
+        merge, _share(merge, window), backlog_max, [stream.held + len(stream.early) for stream in merge.streams]
+    )
 
 
 def burst_left(merge: Merge, window: int, backlog_max: int, wanted: int) -> int:
     """How many packets may go out now. Few large bursts cost less than many small ones, so none may as long as what is
     left is little beside what is wanted, or what is wanted is little and so much is on its way that all will soon
     acknowledge it."""
-    left, mine = share_left(merge, window, backlog_max), merge.streams[merge.me].count
+    share, counts = _share(merge, window), [stream.held + len(stream.early) for stream in merge.streams]
+    left, mine = _left(merge, share, backlog_max, counts), counts[merge.me]
     if not mine:
         return left
-    good = min(merge.line.newest.block, _share(merge, window) // PART)
+    good = min(merge.line.newest.block, share // PART)
     if wanted >= good and left >= good:
         return left
-    is_crowded = mine >= good and sum([stream.count for stream in merge.streams]) >= window // PART
+    is_crowded = mine >= good and sum(counts) >= window // PART
     return left if left >= wanted and not is_crowded else 0
+
+
+def _left(merge: Merge, share: int, backlog_max: int, counts: list[int]) -> int:
+    return max(0, min(share - counts[merge.me], backlog_max - sum(counts)))
 
 
 def _share(merge: Merge, window: int) -> int:

@@ -47,12 +47,13 @@ class Voice:
     gathered_at: Instant = NEVER  # all should have been told by then of what one was told
     waits_until: Instant = NEVER  # an urgent mark that had to keep its distance
 
-    def sent(self, aru: Place, now: Instant) -> None:
-        """Packets were multicast, with this aru in them."""
+    def sent(self, aru: Place, now: Instant, patience: int = 0) -> None:
+        """Packets were multicast, with this aru in them. The last is named when it should have been acknowledged, if
+        all do that at once: that takes so long at most."""
         self.aru = max(self.aru, aru)
         self.said_at = now
         self._beat(now)
-        self.close_at, self.closes = Instant(now + self._close_ns()), 0
+        self.close_at, self.closes = Instant(now + max(patience, self._close_ns())), 0
         self.received, self.heard, self.ack_at = 0, 0, NEVER
 
     def came(self, packets: int, covers_mine: bool, now: Instant) -> None:
@@ -65,7 +66,8 @@ class Voice:
             self.close_at = NEVER
 
     def _beat(self, now: Instant) -> None:
-        self.beat_ns += (min(now - self.beat_at, 2 * BEATS_NS) - self.beat_ns) // RHYTHM
+        passed = now - self.beat_at
+        self.beat_ns += ((passed if passed < 2 * BEATS_NS else 2 * BEATS_NS) - self.beat_ns) // RHYTHM
         self.beat_at = now
 
     def _close_ns(self) -> int:
@@ -79,7 +81,9 @@ class Voice:
         return self._tell_at() <= now
 
     def deadline(self) -> Instant:
-        return min(self._tell_at(), self.ack_at)
+        """Return when something has to be said."""
+        said_until = Instant(self.said_at + self.sign_ns)
+        return min(said_until, self.close_at, self.gathered_at, self.waits_until, self.ack_at)
 
     def _tell_at(self) -> Instant:
         return min(Instant(self.said_at + self.sign_ns), self.close_at, self.gathered_at, self.waits_until)
@@ -87,13 +91,14 @@ class Voice:
     def look(self, merge: Merge, now: Instant, *, tells: bool) -> None:
         """See whether something was received that has to be acknowledged soon, or, by the one who tells all what others
         have received, whether there is more to tell; and whether others may still lack this process's last packet."""
-        is_known = min(merge.aru, merge.highest) <= self.aru
+        is_known = merge.highest <= self.aru or merge.aru <= self.aru
         if is_known and not (tells and min(merge.safe, merge.highest) > self.stable):
             self.ack_at = NEVER
         elif self.received >= self.ack_every:
             self.is_due = True
         elif self.ack_at == NEVER:
-            self.ack_at = Instant(now + self.config.ack_ns)
+            # Between two packets of a sender with a rhythm: all members do it then, and nobody waits for it.
+            self.ack_at = Instant(now + self.config.ack_ns - min(self.beat_ns, self.config.ack_ns) // 2)
         if self.close_at != NEVER and merge.streams[merge.me].place <= merge.safe:
             self.close_at = NEVER
         if self.gathered_at != NEVER and merge.safe >= min(self.aru, merge.asked_safe):
@@ -105,10 +110,6 @@ class Voice:
             return True
         self.waits_until = self.urgent_from
         return False
-
-    def owes_acknowledgement(self, merge: Merge) -> bool:
-        """The aru has passed a safe packet, and nobody was told."""
-        return merge.asked_safe > self.aru
 
     def owes_stable(self, merge: Merge) -> bool:
         """All have acknowledged a safe packet, and only this process knows."""

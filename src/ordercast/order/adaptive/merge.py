@@ -27,7 +27,7 @@ from ordercast.order.adaptive.codec import (
 )
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.slots import Distribution, Line, Place, base_after, first_distribution
-from ordercast.order.adaptive.stream import MemberStream
+from ordercast.order.adaptive.stream import MemberStream, lowest
 from ordercast.order.large import LargeMessages
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
@@ -52,6 +52,7 @@ class Merge:
     frontiers: list[Place] = field(init=False)
     arus: list[Place] = field(init=False)  # what each member said of its own
     me: int = field(init=False)
+    teller: int | None = field(init=False)  # to whom others acknowledge, who tells all; None: everybody tells all
     aru: Seq = NO_SEQ
     delivered: Seq = NO_SEQ
     safe: Place = 0  # all members know everything up to here
@@ -74,6 +75,7 @@ class Merge:
         self.line = Line(first_distribution(count, self.config.block, self.config.ahead))
         self.arus = [0] * count
         self.me = self.ring.index
+        self._choose_teller()
         self.frontiers = [self._frontier(member) for member in range(count)]
         self._raise_aru()
 
@@ -85,14 +87,20 @@ class Merge:
         stream = self.streams[member]
         if not stream.is_resting:
             return stream.place + 1
-        return stream.place + 1 + (stream.rest or self.line.at(stream.place).beyond(member))
+        return stream.place + 1 + (stream.rest or self.line.at(stream.place).rests[member])
 
     def known(self, member: int) -> Place:
         """Return a place below which the member uses none but for packets that are here."""
         return max(self.after_last(member), self.streams[member].next)
 
     def _frontier(self, member: int) -> Place:
-        return self.line.next_owned(member, max(self.known(member), self.aru + 1))
+        stream, newest = self.streams[member], self.line.newest
+        known = self.after_last(member) if stream.is_resting else stream.place + 1
+        if known < stream.next:
+            known = stream.next
+        if known <= self.aru:
+            known = self.aru + 1
+        return newest.next_owned(member, known) if known >= newest.base else self.line.next_owned(member, known)
 
     def _update(self, member: int) -> None:
         self.frontiers[member] = self._frontier(member)
@@ -101,16 +109,17 @@ class Merge:
     def _raise_aru(self) -> None:
         aru = min(self.frontiers) - 1
         if aru > self.aru:
-            self.aru = Seq(aru)
+            before, self.aru = self.aru, Seq(aru)
             self.arus[self.me] = aru
-            self._raise_safe()
+            if before <= self.safe:
+                self._raise_safe()
 
     def _forget(self) -> None:
         """Distributions below what is delivered are not asked for again: what resting packets give up by them is noted
         down. Others up to the aru may be: marks that only some heard raise it, and recovery goes by an earlier one."""
         for member, stream in enumerate(self.streams):
             if stream.is_resting and stream.place <= self.delivered and not stream.rest:
-                stream.rest = self.line.at(stream.place).beyond(member)
+                stream.rest = self.line.at(stream.place).rests[member]
         self.line.forget(self.delivered + 1)
 
     def _raise_safe(self) -> None:
@@ -122,12 +131,8 @@ class Merge:
     def limit(self) -> Place:
         """The highest place that this process may use, and that surely belongs to a known distribution: whoever lacks
         an announcement is below it, and the base of what is announced lies above this."""
-        return max(self.aru, self.line.newest.base) + self.config.reach
-
-    @property
-    def teller(self) -> int | None:
-        """The member to whom others acknowledge, and who tells all; None where members are few: everybody tells all."""
-        return self.line.newest.ranks.index(0) if len(self.streams) >= self.config.gather_acks else None
+        base = self.line.newest.base
+        return (self.aru if self.aru > base else base) + self.config.reach
 
     # What comes
 
@@ -152,6 +157,8 @@ class Merge:
         first, last, limit = run.seq, run.last, self.limit
         if last > limit + FAR * self.config.reach or first <= self.aru:
             raise WireError("a place that cannot be true")
+        if first == last == self.frontiers[member] and run.parcel is not None:
+            return  # messages at the sender's next place, which is its own
         if last <= limit:
             distribution = self.line.at(first)
             if run.flags & CONTROL and member != distribution.keeper:
@@ -163,7 +170,7 @@ class Merge:
         """A packet that acknowledges its own place; WireError when it cannot be: its sender knows no more than what it
         has said of itself."""
         member, place = self.heading.places[run.originator], run.last
-        rest = self.line.at(place).beyond(member) if run.flags & RESTS and run.count == 1 else 0
+        rest = self.line.at(place).rests[member] if run.flags & RESTS and run.count == 1 else 0
         if place <= self.limit and aru >= self.line.next_owned(member, place + 1 + rest):
             raise WireError("a packet whose aru lies above its sender's own frontier")
 
@@ -175,9 +182,10 @@ class Merge:
         if not ordered:
             return is_new
         for one in ordered:
-            if one.flags & CONTROL:
+            if one.parcel is None and one.flags & CONTROL:
                 self._learn(member, one)
-        self._apply_mark(stream)
+        if stream.mark is not None and stream.mark.next > stream.next:
+            self._apply_mark(stream)
         self._update(member)
         return True
 
@@ -200,10 +208,15 @@ class Merge:
         limit = self.limit
         if mark.next > limit + FAR * self.config.reach or mark.last > stream.last + 2 * self.backlog_max:
             raise WireError("a mark that cannot be true")
-        if mark.next <= min(mark.aru, limit) and mark.aru >= self.line.next_owned(mark.originator, mark.next):
+        if (
+            mark.next <= mark.aru
+            and mark.next <= limit
+            and mark.aru >= self.line.next_owned(mark.originator, mark.next)
+        ):
             raise WireError("a mark whose aru lies above its sender's own frontier")
         stream.mark = mark
-        (self.behind.add if mark.is_behind else self.behind.discard)(mark.originator)
+        if mark.is_behind or self.behind:
+            (self.behind.add if mark.is_behind else self.behind.discard)(mark.originator)
         if mark.last > stream.high:
             stream.high = mark.last
         self.hear_aru(mark.originator, mark.aru)
@@ -242,8 +255,13 @@ class Merge:
         mine = self.streams[self.me]
         mine.next = max(mine.next, distribution.base)
         self.is_moved = True
+        self._choose_teller()
         self.frontiers = [self._frontier(member) for member in range(len(self.streams))]
         self._raise_aru()
+
+    def _choose_teller(self) -> None:
+        """Where members are few everybody tells all what it received; where they are many the busiest does for all."""
+        self.teller = self.line.newest.ranks.index(0) if len(self.streams) >= self.config.gather_acks else None
 
     # What this process does with its own places
 
@@ -258,8 +276,9 @@ class Merge:
 
     def aru_after(self, place: Place, rest: int) -> Place:
         """Return what is known here once a packet is sent at this place, which gives up so many behind it."""
-        others = [frontier for member, frontier in enumerate(self.frontiers) if member != self.me]
-        return max(self.aru, min([self.line.next_owned(self.me, place + 1 + rest), *others]) - 1)
+        frontiers = self.frontiers.copy()
+        frontiers[self.me] = self.line.next_owned(self.me, place + 1 + rest)
+        return max(self.aru, min(frontiers) - 1)
 
     def sent(self, run: PacketRun) -> None:
         """Keep packets of this process, which follow its last."""
@@ -277,22 +296,34 @@ class Merge:
             return
         parcels: list[Parcel] = []
         while at < through:
-            run, first, following = self._lowest(at)
-            if run is None or first > through:
+            queue, first, following = lowest(self.streams, at + 1)
+            if queue is None or first > through:
                 at = Seq(through)
                 break
-            end = min(run.last, through, following - 1)
+            run = queue[0]
+            end = run.last
+            if end > through or end >= following:
+                end = Seq(min(through, following - 1))
             assert end >= first, "no place is used twice"
             if run.is_safe:
                 self.asked_safe = max(self.asked_safe, end)
                 if end > safe:
                     self._ask_behind(through)
-                    end = safe
+                    end = Seq(safe)
                 if end < first:
                     at = Seq(first - 1)
                     break
-            self._put(run, first, end, parcels)
             at = Seq(end)
+            if end == run.last:
+                queue.popleft()
+            if run.parcel is None:
+                continue
+            if run.parts or first > run.seq or end < run.last:
+                self._put(run, first, end, parcels)
+            else:
+                parcels.append(run.parcel)
+            if end == run.last:
+                run.parcel = None  # whoever still needs the packet takes it from the bytes
         self.delivered = at
         if parcels:
             effects.append(Deliver(self.view, self.ring.id, parcels))
@@ -306,43 +337,24 @@ class Merge:
                 if run.seq <= through and (run.is_safe or run.last <= self.asked_safe):
                     break
 
-    def _lowest(self, after: Place) -> tuple[PacketRun | None, Place, Place]:
-        """Return the run with the lowest place that is not delivered, that place, and the lowest of other members."""
-        best: PacketRun | None = None
-        lowest = following = 1 << 63
-        for stream in self.streams:
-            queue = stream.undelivered
-            while queue and queue[0].last <= after:
-                queue.popleft()
-            if not queue:
-                continue
-            first = max(queue[0].seq, after + 1)
-            if first < lowest:
-                best, lowest, following = queue[0], first, lowest
-            elif first < following:
-                following = first
-        return best, lowest, following
-
     def _put(self, run: PacketRun, first: Place, end: Place, parcels: list[Parcel]) -> None:
-        if run.parcel is None:
-            return
+        """Put messages of some packets of a run, or of parts of messages, behind the others."""
         if run.parts:
             parts = run.parts[first - run.seq : end + 1 - run.seq]
             self.large.take(run.parcel_of(first, end), parts, parcels)
         else:
             parcels.append(run.parcel_of(first, end))
-        if end == run.last:
-            run.parcel = None  # whoever still needs the packet takes it from the bytes
 
     def discard(self) -> None:
         """Forget packets that all members have and that are delivered here."""
-        if self.line.is_outdated(self.delivered + 1):
+        if self.line.ends <= self.delivered + 1:
             self._forget()
-        through = min(self.safe, self.delivered)
+        through = self.safe if self.safe < self.delivered else self.delivered
         if through > self.discarded:
-            self.discarded = through
+            before, self.discarded = self.discarded, through
             for stream in self.streams:
-                stream.discard(through)
+                if stream.place > before:
+                    stream.discard(through)
 
     # The end of the configuration
 
@@ -353,7 +365,7 @@ class Merge:
     def keep(self, seq: Seq, packet: bytes) -> bool:
         """The acknowledgement in it is garbage, since wrapping writes over it."""
         old = unwrapped(packet, self.heading)
-        run, number = parse_direct(old, 0, len(old), self.heading)
+        run, number, *_ = parse_direct(old, 0, len(old), self.heading)
         if run.seq != seq:
             raise WireError("a packet under another place than its own")
         before = self.line.newest.number

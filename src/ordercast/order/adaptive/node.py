@@ -11,7 +11,7 @@ from ordercast.model.ids import ConfigurationId, Duration, Instant, NodeId, Seq,
 from ordercast.model.inputs import Interest, Packet
 from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promises
-from ordercast.order.adaptive.codec import AdaptiveKind, aru_in, decode_ask, decode_mark, parse_direct
+from ordercast.order.adaptive.codec import AdaptiveKind, decode_ask, decode_mark, parse_direct
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.observed import SlotsSeen, slots_seen
@@ -33,11 +33,22 @@ from ordercast.order.membership.step import Step
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.states.token_visit import TokenExchange
 from ordercast.order.traffic import Traffic
-from ordercast.wire.head import CLUSTER, HEAD_SIZE, KIND_AT, MAGIC, kind_of, transmitter_of
+from ordercast.wire.head import (
+    CLUSTER,
+    HEAD_SIZE,
+    KIND_AT,
+    LENGTH_AT,
+    MAGIC,
+    OPENING,
+    kind_of,
+    transmitter_of,
+)
 from ordercast.wire.header import RETRANSMITTED, RING
 from ordercast.wire.run import PacketRun
 
 KINDS = frozenset(map(int, AdaptiveKind))
+DIRECT, MARK = int(AdaptiveKind.DIRECT), int(AdaptiveKind.MARK)
+STRANGER = "from one who is no member"
 BAD_MAX = 16  # packets that cannot be true before a person is told
 
 
@@ -136,16 +147,17 @@ class AdaptiveNode(Frame):
     def _take_own(self, data: bytes, start: int, size: int, step: Step) -> int:
         """Read packets in a row; return how many."""
         state, facts = self._state, step.facts
-        ring = data[start + RING.start : min(start + RING.stop, start + size)]
+        ring = data[start + RING.start : start + (RING.stop if size > RING.stop else size)]
         try:
-            if isinstance(state, Direct) and ring == facts.installed.heading.digest:
-                return self._take_installed(data, start, size, step)
-            if isinstance(state, Recovery) and ring == state.ring.heading.digest:
+            if ring == facts.installed.heading.digest:
+                if isinstance(state, Direct):
+                    return self._take_installed(state.merge, state, data, start, size, step)
+                if self._takes(step):
+                    return self._take_installed(merge_of(facts), None, data, start, size, step)
+            elif isinstance(state, Recovery) and ring == state.ring.heading.digest:
                 self._keep_early(data[start : start + size], step)
-            elif ring != facts.installed.heading.digest:
+            else:
                 self._foreign(data[start : start + size], step)
-            elif self._takes(step):
-                return self._take_installed(data, start, size, step)
         except WireError as error:
             self._refuse(data[start : start + size], error, step)
         return 1
@@ -167,37 +179,41 @@ class AdaptiveNode(Frame):
         what it has, or promised to deliver no more and no less."""
         return isinstance(self._state, Direct) or (isinstance(self._state, Gather) and not step.facts.is_frozen)
 
-    def _take_installed(self, data: bytes, start: int, size: int, step: Step) -> int:
-        """Take packets of the installed configuration."""
-        merge, state = merge_of(step.facts), self._state
-        kind, transmitter = data[start + KIND_AT], transmitter_of(data, start)
+    def _take_installed(
+        self, merge: Merge, state: Direct | None, data: bytes, start: int, size: int, step: Step
+    ) -> int:
+        """Take packets of the installed configuration; in Gather no state acts upon them."""
+        if data[start + KIND_AT] != DIRECT:
+            self._hear(merge, state, data[start : start + size], step)
+            return 1
+        run, number, aru, flags, transmitter = parse_direct(data, start, size, merge.heading)
         if transmitter not in merge.heading.places:
-            raise WireError("from one who is no member")
-        if kind == AdaptiveKind.DIRECT:
-            if not merge.heading.is_of(data, start):
-                raise WireError("another cluster's packet")
-            run, number = parse_direct(data, start, size, merge.heading)
-            aru = aru_in(run)
-            if aru >= run.last:
-                merge.check_aru(run, aru)
-            is_new = merge.take(run, number)
-            merge.hear_aru(merge.heading.places[run.originator], aru)
-            if isinstance(state, Direct):
-                if run.flags & RETRANSMITTED:
-                    state.on_answer(run, number, transmitter, step)
-                if is_new:
-                    state.on_new(run, aru, transmitter, step)
-            return run.count
-        packet = data[start : start + size]
-        kind_of(packet, step.facts.cluster)
-        if kind == AdaptiveKind.MARK:
+            raise WireError(STRANGER)
+        if aru > run.last:
+            merge.check_aru(run, aru)
+        is_new = merge.take(run, number)
+        merge.hear_aru(merge.heading.places[run.originator], aru)
+        if state is not None:
+            if flags & RETRANSMITTED:
+                state.on_answer(run, number, transmitter, step)
+            if is_new:
+                state.on_new(run, aru, transmitter, step)
+        return run.count
+
+    def _hear(self, merge: Merge, state: Direct | None, packet: bytes, step: Step) -> None:
+        """Take a mark or a request."""
+        if packet[:LENGTH_AT] != OPENING or packet[CLUSTER] != merge.heading.cluster:
+            kind_of(packet, merge.heading.cluster)  # says what is wrong
+        transmitter = transmitter_of(packet)
+        if transmitter not in merge.heading.places:
+            raise WireError(STRANGER)
+        if packet[KIND_AT] == MARK:
             mark = decode_mark(packet, merge.heading)
             is_new = merge.hear(mark)
-            if isinstance(state, Direct):
+            if state is not None:
                 state.on_mark(mark, transmitter, step, is_new=is_new)
-        elif isinstance(state, Direct):
+        elif state is not None:
             state.on_ask(decode_ask(packet, merge.heading), step)
-        return 1
 
     def _keep_early(self, packet: bytes, step: Step) -> None:
         """Somebody has installed the configuration that is being formed, and this process has not."""

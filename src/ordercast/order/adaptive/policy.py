@@ -65,10 +65,9 @@ class Policy:
     def sent(self, process: ProcessId, packets: int, now: Instant) -> None:
         if now // self.config.adapt_ns != self.looked:
             self.look(now)
-        counts = self.counts.get(process)
-        if counts is None:
-            counts = self.counts[process] = deque([0], LOOKS)
-        counts[-1] += packets
+        if process not in self.counts:
+            self.counts[process] = deque([0], LOOKS)
+        self.counts[process][-1] += packets
         if self.config.policy == "window":
             self.last.extend([process] * packets)
 

@@ -76,33 +76,29 @@ class Repair:
                     self._ended(ended, now)
                 self.wants.clear()
             return
+        is_awaited, wants, patience = awaited > merge.safe, self.wants, self.patience()
+        # Where acknowledgements are gathered only one hears them: others ask that one what it knows of all.
+        teller = None if merge.teller == merge.me else merge.teller
         for member, stream in enumerate(merge.streams):
-            frontier = merge.frontiers[member]
-            holds_up = frontier <= merge.highest
-            owes_word = holds_up or self._owes_aru(merge, member, awaited)
-            if member == merge.me or not (owes_word or stream.high > stream.last):
-                self._ended(self.wants.pop(member, None), now)
+            frontier, aru = merge.frontiers[member], merge.arus[member]
+            holds_up, lacks = frontier <= merge.highest, stream.high > stream.last
+            owes_aru = is_awaited and (aru < awaited if teller is None else member == teller)
+            want = wants.get(member)
+            if member == merge.me or not (holds_up or lacks or owes_aru):
+                if want is not None:
+                    self._ended(want, now)
+                    del wants[member]
                 continue
-            progress = stream.last, frontier, 0 if holds_up else merge.arus[member]
-            want = self.wants.get(member)
+            progress = stream.last, frontier, 0 if holds_up else aru
             if want is None or want.progress != progress:
-                self._ended(want, now)
-                delay = self.ask_ns if stream.high > stream.last else self.patience()
-                self.wants[member] = Want(progress, Instant(now + delay), delay, now)
+                if want is not None:
+                    self._ended(want, now)
+                delay = self.ask_ns if lacks else patience
+                wants[member] = Want(progress, Instant(now + delay), delay, now)
 
-    def _ended(self, want: Want | None, now: Instant) -> None:
+    def _ended(self, want: Want, now: Instant) -> None:
         """Learn how long one waits for the word of another."""
-        if want is not None:
-            self.usual += (now - want.since - self.usual) // SMOOTHING
-
-    @staticmethod
-    def _owes_aru(merge: Merge, member: int, awaited: Place) -> bool:
-        """Whether a member has not said that it knows everything so far. Where acknowledgements are gathered only one
-        hears them: others ask that one what it knows of all."""
-        if awaited <= merge.safe:
-            return False
-        teller = merge.teller
-        return member == teller if teller not in (None, merge.me) else merge.arus[member] < awaited
+        self.usual += (now - want.since - self.usual) // SMOOTHING
 
     def patience(self) -> int:
         """Return how long the word of a member may take before it is asked for: hosts that are busy answer late, and

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 RANK_MAX = 8  # turns of others for which places are given up ahead
 ALIKE = 5, 4  # whose weight is at least the second of these parts of another's in the first sends about as much
 MISSED = 4  # who has let pass so many times the turns of others that it was to wait for has stopped sending
+NO_END = 1 << 63
 Place = int
 
 
@@ -37,7 +38,6 @@ class Distribution:
     __slots__ = (
         "_peers",
         "_slots",
-        "_turns",
         "ahead",
         "base",
         "block",
@@ -46,6 +46,8 @@ class Distribution:
         "owners",
         "period",
         "ranks",
+        "rests",
+        "turns",
         "weights",
     )
 
@@ -63,21 +65,19 @@ class Distribution:
         order = sorted(range(len(weights)), key=lambda member: (-weights[member], member))
         self.ranks = tuple(order.index(member) for member in range(len(weights)))
         self._peers = _peers(weights)
-        self._turns = tuple(self._turns_of(member) for member in range(len(weights)))
+        members = range(len(weights))
+        # How many packets of others are likely to come between two of a member: none if it sends more than anybody.
+        self.turns = tuple(0 if self._peers == (one,) else self.period // self.weights[one] - 1 for one in members)
+        self.rests = tuple(self._rest_of(one) for one in members)
         slots: list[list[int]] = [[] for _ in weights]
         for slot, owner in enumerate(self.owners):
             slots[owner].append(slot)
         self._slots = tuple(map(tuple, slots))
 
-    def _turns_of(self, member: int) -> int:
-        """Return how many packets of others are likely to come between two of this member: none if it sends more than
-        anybody else."""
-        return 0 if self._peers == (member,) else self.period // self.weights[member] - 1
-
-    def beyond(self, member: int) -> int:
+    def _rest_of(self, member: int) -> int:
         """Return how many places this member gives up behind its own packet, if it rests: so that those have lower ones
         who are likely to send before it does again."""
-        return min(self._turns[member] * self._step(member), RANK_MAX * self.ahead)
+        return min(self.turns[member] * self._step(member), RANK_MAX * self.ahead)
 
     def _step(self, member: int) -> int:
         """Return how many places it gives up for each turn of others. Among members that take turns each packet moves
@@ -87,13 +87,13 @@ class Distribution:
     def waits_for_turn(self, member: int, heard: int) -> bool:
         """Whether it sends as much as others, and has not ceased to; it has heard so many packets of others since its
         own last. Such members take turns."""
-        turns = self._turns[member]
+        turns = self.turns[member]
         return turns > 0 and member in self._peers and heard <= MISSED * (turns + MISSED)
 
     def beyond_now(self, member: int, heard: int) -> int:
         """Return how many places this member gives up ahead. Among those who take turns, whoever's turn is near gives
         up few, and has the lowest place when it sends. Whoever sends less than others stays far ahead of them."""
-        turns = self._turns[member]
+        turns = self.turns[member]
         if not self.waits_for_turn(member, heard):
             return min(turns, RANK_MAX) * self.ahead
         return min(max(1, 2 * (turns - heard)) * self.ahead // 4, RANK_MAX * self.ahead)
@@ -107,11 +107,13 @@ class Distribution:
 
     def next_owned(self, member: int, place: Place) -> Place:
         """Return the lowest place from here on that this distribution gives to the member."""
-        place = max(place, self.base)
-        cycle, slot = divmod((place - self.base) // self.block, self.period)
+        if place < self.base:
+            place = self.base
+        at = (place - self.base) // self.block
+        slot = at % self.period
         if self.owners[slot] == member:
             return place
-        mine = self._slots[member]
+        cycle, mine = at // self.period, self._slots[member]
         index = bisect_right(mine, slot)
         if index == len(mine):
             cycle, index = cycle + 1, 0
@@ -132,25 +134,24 @@ def _peers(weights: Sequence[int]) -> tuple[int, ...]:
 class Line:
     """The distributions of one configuration that are known, and no longer needed ones forgotten."""
 
-    __slots__ = ("_all", "newest")
+    __slots__ = ("_all", "ends", "newest")
 
     def __init__(self, first: Distribution) -> None:
         self._all = [first]
         self.newest = first
+        self.ends: Place = NO_END  # where the oldest ends
 
     def add(self, distribution: Distribution) -> None:
         assert distribution.number == self.newest.number + 1 and distribution.base > self.newest.base
         self._all.append(distribution)
         self.newest = distribution
-
-    def is_outdated(self, place: Place) -> bool:
-        """Whether the oldest distribution ends below this place."""
-        return len(self._all) > 1 and self._all[1].base <= place
+        self.ends = self._all[1].base
 
     def forget(self, place: Place) -> None:
         """Nobody asks for places below this any more."""
-        while self.is_outdated(place):
+        while self.ends <= place:
             del self._all[0]
+            self.ends = self._all[1].base if len(self._all) > 1 else NO_END
 
     def at(self, place: Place) -> Distribution:
         """Return the distribution that this place belongs to."""

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import Seq
 from ordercast.order.adaptive.codec import RESTS, Mark
-from ordercast.order.adaptive.slots import Place
+from ordercast.order.adaptive.slots import NO_END, Place
 from ordercast.wire.run import PacketRun
+
+_last = attrgetter("last")
 
 
 class MemberStream:
     __slots__ = (
-        "_ends",
         "_firsts",
         "_held",
         "early",
+        "held",
         "high",
         "is_resting",
         "last",
@@ -43,21 +46,20 @@ class MemberStream:
         self.mark: Mark | None = None  # the newest
         self.early: dict[int, PacketRun] = {}  # single packets that wait for others before them, by number
         self.undelivered: deque[PacketRun] = deque()  # in order
+        self.held = 0  # packets in order that are not known to be everywhere
         self._firsts: list[int] = []  # numbers of the first packets of runs that are held
-        self._ends: list[Place] = []  # and places of their last
-        self._held: list[PacketRun] = []  # in order, not known to be everywhere
+        self._held: list[PacketRun] = []  # these runs
 
     @property
     def count(self) -> int:
         """How many packets are held."""
-        in_order = self.last - self._firsts[0] + 1 if self._firsts else 0
-        return in_order + len(self.early)
+        return self.held + len(self.early)
 
     @property
     def first_held(self) -> Place:
         """The last place of the first run that is not known to be everywhere, since runs are forgotten as a whole; 0:
         there is none."""
-        return self._ends[0] if self._ends else 0
+        return self._held[0].last if self._held else 0
 
     def has(self, number: int) -> bool:
         """Held, or held once."""
@@ -103,8 +105,8 @@ class MemberStream:
         self.is_resting, self.rest = bool(run.flags & RESTS), 0
         self.undelivered.append(run)
         self._firsts.append(number)
-        self._ends.append(self.place)
         self._held.append(run)
+        self.held += run.count
 
     def missing(self, limit: int) -> list[tuple[int, int]]:
         """Return ranges of numbers that were heard of and are not here, at most so many."""
@@ -137,11 +139,34 @@ class MemberStream:
 
     def discard(self, through: Place) -> None:
         """Forget runs that all members have."""
-        count = bisect_right(self._ends, through)
+        count = bisect_right(self._held, through, key=_last)
         if count:
-            del self._held[:count], self._firsts[:count], self._ends[:count]
+            del self._held[:count], self._firsts[:count]
+            self.held = self.last - self._firsts[0] + 1 if self._firsts else 0
 
     def check_invariants(self) -> None:
         places = [run.seq for run in self._held]
         assert places == sorted(places), "places rise with numbers"
+        assert self.held == sum(run.count for run in self._held), "each packet is counted once"
         assert all(number > self.last + 1 for number in self.early), "what is early waits for something"
+
+
+def lowest(streams: Sequence[MemberStream], start: Place) -> tuple[deque[PacketRun] | None, Place, Place]:
+    """Return the queue whose first run has the lowest undelivered place from here on, that place, and the lowest of
+    other members."""
+    best: deque[PacketRun] | None = None
+    place = following = NO_END
+    for stream in streams:
+        queue = stream.undelivered
+        while queue and queue[0].last < start:
+            queue.popleft()  # its sender had said that it does not use that place
+        if not queue:
+            continue
+        first = queue[0].seq
+        if first < start:
+            first = Seq(start)  # the run was delivered in part
+        if first < place:
+            best, place, following = queue, first, place
+        elif first < following:
+            following = first
+    return best, place, following

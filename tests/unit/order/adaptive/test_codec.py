@@ -56,17 +56,17 @@ def test_what_is_written_is_read() -> None:
     assert (ask.transmitter, ask.aru, ask.wishes) == (TWO, 288, WISHES)
     number, base, *_, weights, _ = distribution_fields(BYTES["distribution"])
     assert (number, base, weights) == (1, DISTRIBUTION.base, DISTRIBUTION.weights)
-    run, number = parse_direct(BYTES["direct"], 0, len(BYTES["direct"]), DIRECTS)
+    run, number, *_ = parse_direct(BYTES["direct"], 0, len(BYTES["direct"]), DIRECTS)
     assert (run.seq, number, run.originator, bool(run.flags & RESTS)) == (5, 3, THREE, True)
 
 
 def test_packets_in_a_row_are_one_run_and_one_sent_again_is_the_same() -> None:
     merge = make_merge(ONE)
     train = packet(1, 1, ONE).data + packet(2, 2, ONE).data
-    run, number = parse_direct(train, 0, len(train) // 2, merge.heading)
+    run, number, *_ = parse_direct(train, 0, len(train) // 2, merge.heading)
     assert (run.seq, run.count, number, aru_in(run)) == (1, 2, 1, 0)
     again = retransmitted(packet(1, 1, ONE).data, TWO)
-    run, number = parse_direct(again, 0, len(again), merge.heading)
+    run, number, *_ = parse_direct(again, 0, len(again), merge.heading)
     assert (run.originator, number) == (ONE, 1)
     broken = packet(1, 1, ONE).data + packet(2, 5, ONE).data
     with pytest.raises(WireError, match="whose numbers are not"):
@@ -86,6 +86,6 @@ def test_packets_that_were_sent_one_by_one_may_be_read_in_a_row() -> None:
     first, second, third = (
         build_runs(DIRECTS, [load], ONE, Seq(place), aru, number)[0].burst()[0] for place, aru, number in numbers
     )
-    run, number = parse_direct(first + second, 0, len(first), DIRECTS)
+    run, number, *_ = parse_direct(first + second, 0, len(first), DIRECTS)
     assert (run.seq, run.count, number, aru_in(run)) == (1, 2, 1, 1)
     assert aru_in(parse_direct(third, 0, len(third), DIRECTS)[0]) == 3

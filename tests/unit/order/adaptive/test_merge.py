@@ -226,7 +226,7 @@ def _history(rng: random.Random) -> tuple[list[tuple[PacketRun, int]], int]:
             place = merge.line.next_owned(member, place + rng.randrange(1, 9))
             rests = rng.random() < 0.2 and member > 0
             history.append((packet(place, number, process, safe=rng.random() < 0.3, rests=rests), number))
-            place += merge.line.newest.beyond(member) if rests else 0
+            place += merge.line.newest.rests[member] if rests else 0
     return history, 500
 
 

@@ -10,7 +10,7 @@ from ordercast.order.adaptive.codec import Wish
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.flow import burst_left, share_left
 from ordercast.order.adaptive.lookout import Lookout
-from ordercast.order.adaptive.merge import Merge
+from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.policy import Policy, difference, weights_from
 from ordercast.order.adaptive.repair import Repair
 from ordercast.order.adaptive.stream import MemberStream
@@ -89,9 +89,9 @@ def test_acknowledgements_that_are_waited_for_are_asked_for() -> None:
     assert repair.deadline() is None
 
 
-def test_where_acknowledgements_are_gathered_the_one_who_tells_all_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_acknowledgements_are_gathered_the_one_who_tells_all_is_asked() -> None:
     merge, repair = make_merge(THREE), Repair(MS, 4 * MS, 100)
-    monkeypatch.setattr(Merge, "teller", 0)
+    merge.teller = 0
     merge.take(packet(3, 1, TWO, safe=True), 1)
     merge.give_up(13)
     for member, last in ((0, 0), (1, 1)):
@@ -99,6 +99,27 @@ def test_where_acknowledgements_are_gathered_the_one_who_tells_all_is_asked(monk
     assert advanced(merge) == [] and merge.asked_safe == 3
     repair.review(merge, merge.asked_safe, NOW)
     assert repair.due_wishes(merge, Instant(NOW + MS)) == [Wish(0, 1, 0)]
+
+
+def test_what_all_acknowledge_at_once_is_named_when_that_takes_longer_than_usual() -> None:
+    voice = Voice(AdaptiveConfig(), SECOND, 100, 3)
+    voice.sent(1, NOW)
+    assert voice.close_at == NOW + voice.config.close_ns
+    voice.sent(2, NOW, patience=7 * MS)
+    assert voice.close_at == NOW + 7 * MS
+
+
+def test_acknowledgements_in_time_fall_between_two_packets_of_a_sender_with_a_rhythm() -> None:
+    """Else all would acknowledge just when its next packet comes, where whole periods pass until then."""
+    merge, period, at = make_merge(THREE), 10 * MS, NOW
+    voice = Voice(AdaptiveConfig(), SECOND, 1000, 3, said_at=NOW, is_due=False)
+    for _ in range(100):
+        at = Instant(at + period)
+        voice.came(1, False, at)
+    merge.take(packet(1, 1, ONE), 1)
+    voice.look(merge, at, tells=False)
+    assert voice.ack_at == at + voice.config.ack_ns - voice.beat_ns // 2
+    assert period // 4 < (voice.ack_at - at) % period < 3 * period // 4
 
 
 def test_a_third_answers_in_its_turn_unless_somebody_was_faster() -> None:

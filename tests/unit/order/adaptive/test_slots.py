@@ -59,14 +59,14 @@ def test_a_place_belongs_to_the_newest_distribution_below_it(all_weights: list[l
 def test_the_busiest_gives_up_nothing_ahead() -> None:
     distribution = Distribution(1, 1, 4, 32, (2, 9, 2))
     assert distribution.ranks == (1, 0, 2)
-    assert [distribution.beyond(member) for member in range(3)] == [5 * 32, 0, 5 * 32]
+    assert [distribution.rests[member] for member in range(3)] == [5 * 32, 0, 5 * 32]
     assert [distribution.beyond_now(member, 3) for member in range(3)] == [5 * 32, 0, 5 * 32]
 
 
 def test_members_that_send_alike_take_turns() -> None:
     """Whoever has sent gives up places for all others' turns; the nearer its own, the fewer; who has stopped, many."""
     distribution = Distribution(1, 1, 4, 32, (10, 9, 10, 1))
-    assert [distribution.beyond(member) for member in range(4)] == [2 * 16, 2 * 16, 2 * 16, 8 * 32]
+    assert [distribution.rests[member] for member in range(4)] == [2 * 16, 2 * 16, 2 * 16, 8 * 32]
     assert [distribution.beyond_now(0, heard) for heard in (0, 1, 2, 3, 24, 25)] == [32, 16, 8, 8, 8, 2 * 32]
     assert [distribution.beyond_now(3, heard) for heard in (0, 29, 1000)] == [8 * 32] * 3
 

@@ -43,6 +43,8 @@ class Direct(Talking):
     is_held: bool = False  # more may be sent when others have acknowledged what was
     is_stirred: bool = True  # packets came, or are missing, since what came was last acted upon
     acted_upon: tuple[Place, Place] = (0, 0)  # aru and safe at that time
+    speaks_at: Instant | None = None  # for which Timer.MARK is armed
+    is_asking: bool = False  # Timer.ASK may be armed
 
     @classmethod
     def enter(cls, origin: State, step: Step, text: str, own: Own) -> State:
@@ -81,7 +83,8 @@ class Direct(Talking):
         """Packets that are new came, with this aru in them; they are in their stream."""
         merge, originator, now = self.merge, run.originator, step.now
         self.is_stirred = True
-        self._lives(merge.heading.places[originator], originator == transmitter, step)
+        if self.watch.hear(merge.heading.places[originator], now, step.facts.config.token_loss_ns):
+            self._vouched(originator == transmitter, step)
         self.voice.came(run.count, aru >= merge.streams[merge.me].place, now)
         self.own.policy.sent(originator, run.count, now)
         if self.is_dozing:
@@ -92,13 +95,16 @@ class Direct(Talking):
         if is_new:
             stream = self.merge.streams[mark.originator]
             self.is_stirred = self.is_stirred or stream.high > stream.last
-            self._lives(mark.originator, is_direct, step)
+            if self.watch.hear(mark.originator, step.now, step.facts.config.token_loss_ns):
+                self._vouched(is_direct, step)
             if is_direct and self.office.trips is not None:
                 self.office.trips.heard(mark, step.now)
-        self.repair.spoken(mark.originator, mark.tick, is_third=not is_direct)
+        if self.repair.pending:
+            self.repair.spoken(mark.originator, mark.tick, is_third=not is_direct)
 
-    def _lives(self, member: int, is_direct: bool, step: Step) -> None:
-        if self.watch.hear(member, step.now, step.facts.config.token_loss_ns) and not is_direct:
+    def _vouched(self, is_direct: bool, step: Step) -> None:
+        """A member that was doubted lives; others may have said so."""
+        if not is_direct:
             self.occurred(Occurrence.VOUCHED, step)
 
     def on_data(self, fresh: list[PacketRun], step: Step) -> State:
@@ -147,6 +153,7 @@ class Direct(Talking):
                 self._ask(self.repair.due_wishes(merge, step.now), step)
                 self._answer(self.repair.due_answers(step.now), step)
             case Timer.MARK:
+                self.speaks_at = None
                 self.voice.is_due = self.voice.is_due or self.voice.is_time(step.now)
             case _:
                 return Working.on_timer(self, timer, step)
@@ -157,8 +164,9 @@ class Direct(Talking):
     def after_packets(self, step: Step) -> State:
         """Do what has become possible. Most marks tell one of several things that are waited for: nothing follows."""
         merge, facts = self.merge, step.facts
-        is_quiet = not (self.is_stirred or self.voice.is_due or merge.is_moved or facts.outbox or facts.leaving)
-        return self if is_quiet and self.acted_upon == (merge.aru, merge.safe) else self.settle(step)
+        if self.is_stirred or self.voice.is_due or self.acted_upon != (merge.aru, merge.safe):
+            return self.settle(step)
+        return self.settle(step) if merge.is_moved or facts.outbox or facts.leaving else self
 
     def settle(self, step: Step) -> State:
         """Do what has become possible; once more when own deliveries made room for what waits, since nothing else may
@@ -183,23 +191,25 @@ class Direct(Talking):
             self._send(step)
         deliveries: list[Effect] = []
         sent, self.is_awaited = len(step.effects), False
-        if len(merge.streams) > 1:
+        if self.voice.members > 1:
             self._give_up(merge, step)
             if merge.delivered < merge.aru:
-                merge.advance(deliveries)
+                merge.deliver(merge.aru, merge.safe, deliveries)
             if self._speak(merge, step):
                 merge.advance(deliveries)
-            self.repair.review(merge, self._awaited(merge, facts), step.now)
+            awaited = self._awaited(merge, facts) if self.is_held or facts.leaving else merge.asked_safe
+            self.repair.review(merge, awaited, step.now)
             self._arm(facts)
         else:
             merge.advance(deliveries)
         delivers_at = len(step.effects) if self.is_awaited else sent
         step.effects[delivers_at:delivers_at] = deliveries
-        merge.discard()
+        if merge.safe > merge.discarded or merge.line.ends <= merge.delivered:
+            merge.discard()
 
     def _awaited(self, merge: Merge, facts: Facts) -> Place:
-        """Return a place up to which others have to say that they know everything: a safe packet waits for it, or the
-        first packets of this process, behind which there is no room for more, or its last, before it leaves."""
+        """Return a place up to which others have to say that they know everything: not only a safe packet waits for it,
+        but the first packets of this process, behind which there is no room for more, or its last, before it leaves."""
         mine = merge.streams[merge.me]
         first = mine.first_held if self.is_held and facts.outbox else mine.place if facts.leaving else 0
         return max(merge.asked_safe, min(first, merge.aru))
@@ -210,10 +220,10 @@ class Direct(Talking):
         if facts.is_behind or merge.behind:
             self.occurred(Occurrence.HELD_BY_APPLICATION, step)
             return
-        if self.repair.is_blocked(merge, step.now):
+        if self.repair.wants and self.repair.is_blocked(merge, step.now):
             return  # messages that wait share packets later
         bursts: list[Burst] = []
-        before, aru = merge.streams[merge.me].last, 0
+        before, aru, is_safe = merge.streams[merge.me].last, 0, 0
         is_left = True
         while is_left:
             allowed = burst_left(merge, facts.config.window, facts.config.backlog_max, outbox.packets())
@@ -228,7 +238,7 @@ class Direct(Talking):
             for run in runs:
                 merge.sent(run)
                 bursts.append(run.burst())
-            aru, is_left = aru_in(runs[-1]), bool(outbox)
+            aru, is_safe, is_left = aru_in(runs[-1]), runs[-1].is_safe, bool(outbox)
         if is_left and not self.voice.waiting:
             self.voice.is_due = True  # whoever shares out the places should know
         sent = merge.streams[merge.me].last - before
@@ -236,16 +246,16 @@ class Direct(Talking):
         self.own.policy.sent(facts.me, sent, step.now)
         if self.is_dozing:
             self._awake(step)
-        if bursts and len(merge.streams) > 1:
+        if bursts and self.voice.members > 1:
             step.effects.append(Broadcast(bursts))
-            self.voice.sent(aru, step.now)
+            self.voice.sent(aru, step.now, self.repair.patience() if is_safe else 0)
 
     def _built(self, merge: Merge, loads: list[Load], place: Seq, facts: Facts, step: Step) -> list[PacketRun]:
         """Return packets from a place on. A single one acknowledges itself; if nothing follows, it says that its sender
         rests."""
         aru: Place = merge.aru
         if len(loads) == 1 and len(loads[0][4]) == len(loads[0][1]):
-            rest = 0 if facts.outbox else merge.line.at(place).beyond(merge.me)
+            rest = 0 if facts.outbox else merge.line.at(place).rests[merge.me]
             if rest:
                 loads = [(loads[0][0] | RESTS, *loads[0][1:])]
                 self.occurred(Occurrence.PLACES_RESTS, step)
@@ -253,13 +263,17 @@ class Direct(Talking):
         return build_runs(merge.heading, loads, facts.me, place, aru, merge.streams[merge.me].last + 1)
 
     def _arm(self, facts: Facts) -> None:
-        timers, due, speaks_at = facts.timers, self.repair.deadline(), self.voice.deadline()
-        if timers.deadline(Timer.MARK) != speaks_at:
+        timers, repair, speaks_at = facts.timers, self.repair, self.voice.deadline()
+        due = repair.deadline() if repair.wants or repair.pending else None
+        if speaks_at != self.speaks_at:
+            self.speaks_at = speaks_at
             timers.arm(Timer.MARK, speaks_at)
         if due is not None:
             timers.arm(Timer.ASK, due)
-        else:
+            self.is_asking = True
+        elif self.is_asking:
             timers.cancel(Timer.ASK)
+            self.is_asking = False
 
     # Who is here
 

@@ -70,8 +70,12 @@ class Talking(Working):
         if frontier <= highest:
             if voice.is_due or voice.may_be_urgent(step.now):
                 self._give_way(merge, step)
-        elif frontier - highest < merge.line.newest.ahead and self._beyond(merge, step) >= 2 * (frontier - highest):
-            if merge.line.newest.waits_for_turn(merge.me, voice.heard):
+            return
+        newest = merge.line.newest
+        if frontier - highest >= newest.ahead or not newest.turns[merge.me]:
+            return
+        if self._beyond(merge, step) >= 2 * (frontier - highest):
+            if newest.waits_for_turn(merge.me, voice.heard):
                 return
             self.occurred(Occurrence.PLACES_AHEAD, step)
             merge.give_up(highest + 1 + self._beyond(merge, step))
@@ -92,7 +96,11 @@ class Talking(Working):
         voice.look(merge, step.now, tells=teller == merge.me)
         if merge.is_moved:
             self._tell_move(merge, step)
-        self._acknowledge(merge, teller, step)
+        is_time, is_urgent = voice.ack_at <= step.now, merge.asked_safe > voice.aru
+        if is_urgent:
+            self.is_awaited = True
+        if is_time or is_urgent or merge.asked_safe > voice.stable:
+            self._acknowledge(merge, step, is_time=is_time, is_urgent=is_urgent)
         if not voice.is_due:
             return False
         gives_way = voice.waits_until != NEVER
@@ -116,19 +124,17 @@ class Talking(Working):
         if self.office.is_mine(merge):
             step.arm(Timer.ADAPT, self.own.config.adapt_ns)
 
-    def _acknowledge(self, merge: Merge, teller: int | None, step: Step) -> None:
-        """Safe packets are acknowledged at once, others in time: to all, or, where members are many, to the one who
-        tells all."""
-        voice, now = self.voice, step.now
-        is_time, is_urgent = voice.ack_at <= now, voice.owes_acknowledgement(merge)
-        self.is_awaited = self.is_awaited or is_urgent
+    def _acknowledge(self, merge: Merge, step: Step, *, is_time: bool, is_urgent: bool) -> None:
+        """Safe packets, beyond what was acknowledged, are acknowledged at once, others in time: to all, or, where
+        members are many, to the one who tells all."""
+        voice, teller = self.voice, merge.teller
         if teller is None or teller == merge.me:
             owes = is_urgent if teller is None else voice.owes_stable(merge)
             voice.is_due = voice.is_due or is_time or owes
         elif not voice.is_due and (is_urgent or is_time):
             self.occurred(Occurrence.ACKS_GATHERED, step)
             step.effects.append(SendTo(step.facts.installed.members[teller], self._next_mark(merge, step)))
-            voice.gathered(merge, Instant(now + self.repair.patience()) if is_urgent else NEVER)
+            voice.gathered(merge, Instant(step.now + self.repair.patience()) if is_urgent else NEVER)
 
     def _next_mark(self, merge: Merge, step: Step) -> bytes:
         facts = step.facts
