@@ -18,7 +18,8 @@ numbers that rise, of which the engine takes the highest.
 Epoch: a link knows the tag that it writes and the one that it takes (`Tags`); packets with another are dropped. A link
 whose other side began anew is replaced by a new one. A link that failed stays so: nothing leaves it, nothing arrives.
 What an engine hears of the other process by other means (`hear`) counts against silence, and a pause of this process
-against nothing (`forgive`).
+against nothing (`forgive`). Where an engine knows how far the other process has come (`active_since`), a link stands
+still only if nothing moved although both ends did something: one that has no processor is not one that is cut off.
 """
 
 from __future__ import annotations
@@ -129,6 +130,7 @@ class Link:
         self.counts = LinkCounts()
         self.failure: LinkFailure | None = None
         self.heard_at = now
+        self.active_since = NEVER  # both ends have done something after this; NEVER: nobody knows, time alone counts
         self._config = config
         self._cluster = cluster
         self._me = me
@@ -276,9 +278,10 @@ class Link:
         if not stall or (self.sender.is_acknowledged and self.receiver.is_in_turn):
             return NEVER
         stall += STALL_TRIPS * self.path.smooth  # a path that is busy is not one that has failed
-        sending = NEVER if self.sender.is_acknowledged else self.sender.moved_at + stall
-        receiving = NEVER if self.receiver.is_in_turn else self.receiver.moved_at + stall
-        return Instant(min(sending, receiving))
+        moved_at = NEVER if self.sender.is_acknowledged else self.sender.moved_at
+        if not self.receiver.is_in_turn:
+            moved_at = min(moved_at, self.receiver.moved_at)
+        return NEVER if moved_at >= self.active_since else Instant(moved_at + stall)
 
     def flush(self, now: Instant) -> list[Burst]:
         """Return what leaves now: questions, what was asked for, what is new, an acknowledgement where nothing else

@@ -11,12 +11,14 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, ProcessId
 from ordercast.order.links.config import LinkConfig
 from ordercast.order.links.link import Link, LinkFailure, LinkFigures, Tags
+from ordercast.order.links.receiver import NEVER
 from ordercast.order.tree.blocks import BlockKind
 from ordercast.wire.head import HEAD_SIZE, transmitter_of
 from ordercast.wire.header import digest_of
 
 TAGS = 1 << 64
-NEVER = Instant(0)
+VISITS = 4  # of the control token: whoever has passed it on so often has looked at its links, too
+START = Instant(0)
 # How long what is said of stability waits for a packet to the same process; not as long as the acknowledgement of a
 # link (`links.config.NEAR`), so that one packet brings both.
 WAIT_NS = {
@@ -60,7 +62,9 @@ class Bundle:
         self._links: dict[ProcessId, Link] = {}
         self._used: dict[ProcessId, None] = {}  # since the last flush
         self._deadlines: dict[ProcessId, Instant | None] = {}  # of each link, since it was used last
-        self._last = NEVER  # when this process did something here
+        self._last = START  # when this process did something here
+        self._visits: int | None = 0  # of the control token, so far; None: there is none
+        self._visited: deque[Instant] = deque(maxlen=VISITS)  # when it came last
         self._broken: set[ProcessId] = set()  # peers of links that have failed, that was told
         self.inbound: dict[ProcessId, deque[bytes]] = {}  # blocks that came, in order
         self._waiting: dict[ProcessId, WaitingBlocks] = {}
@@ -120,7 +124,25 @@ class Bundle:
         if link is None:
             assert process in self._members, "links lead to members"
             link = self._links[process] = Link(self._config, self._cluster, self._me, process, self._tags, now)
+            link.active_since = self._active_since
         return link
+
+    def visited(self, visits: int | None, now: Instant) -> None:
+        """Know how often the control token has come: all have done something since it came before."""
+        if visits == self._visits:
+            return
+        self._visits = visits
+        self._visited.append(now)
+        for process, link in self._links.items():
+            link.active_since = self._active_since
+            self._deadlines[process] = link.next_deadline
+
+    @property
+    def _active_since(self) -> Instant:
+        """All members have done something after this: more than once, so that they have seen what came before it."""
+        if self._visits is None:
+            return NEVER
+        return self._visited[0] if len(self._visited) == VISITS else START
 
     def fail(self, process: ProcessId) -> None:
         """A process says what cannot be: nothing more is taken from it."""

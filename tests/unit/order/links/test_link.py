@@ -61,6 +61,19 @@ def test_a_path_that_becomes_slow_has_not_failed() -> None:
     assert pair.ends[0].failure is LinkFailure.STALLED
 
 
+def test_a_link_whose_other_end_has_no_processor_does_not_stand_still() -> None:
+    """As long as nobody knows that the other end did anything since, it is waited for."""
+    pair = pair_of(NEAR, lambda end, packet, now: [])
+    link = pair.ends[0]
+    link.active_since = Instant(pair.now)
+    pair.send(0, [b"waits"])
+    pair.run(pair.now + 3_000 * MS)
+    assert link.failure is None
+    link.active_since = Instant(pair.now - 1_000 * MS)
+    pair.run(pair.now + 200 * MS)
+    assert link.failure is LinkFailure.STALLED
+
+
 def test_payloads_go_up_before_a_gap_is_filled() -> None:
     eaten = iter([True])
     pair = pair_of(FAR, lambda end, packet, now: [] if next(eaten, False) else [50 * MS])
