@@ -264,8 +264,16 @@ class Link:
         """When `flush` is to be called, if nothing happens before."""
         if self.failure is not None:
             return None
-        due = min(self.sender.next_deadline, self.receiver.next_deadline, self._silent_at, self._stalled_at)
+        due = self._due
         return None if due == NEVER else due
+
+    @property
+    def _due(self) -> Instant:
+        """When something is to be done, or the link is at an end."""
+        due = min(self.sender.next_deadline, self.receiver.next_deadline)
+        if self._config.silence_ns:
+            due = min(due, self._silent_at)
+        return min(due, self._stalled_at) if self._config.stall_ns else due
 
     @property
     def _silent_at(self) -> Instant:
@@ -306,8 +314,8 @@ class Link:
 
     def _is_early(self, now: Instant) -> bool:
         """Whether nothing is due."""
-        due = self.next_deadline
-        return (due is None or now < due) and not (self.receiver.is_hopeless or self.sender.is_hopeless)
+        is_hopeless = self.receiver.is_hopeless or self.sender.is_hopeless
+        return self.failure is not None or (now < self._due and not is_hopeless)
 
     def _judge(self, now: Instant) -> None:
         if now >= self._silent_at:

@@ -207,6 +207,8 @@ class Rosters:
 
     def is_calm(self, step: Step) -> bool:
         """Whether all who are around have the same roster, and no member was dropped from it."""
+        if self.admission.mine is None:
+            return True
         return not self._dropped and not any(self.admission.is_differing(process) for process in _around(step))
 
     def announced(self, step: Step) -> None:

@@ -61,11 +61,11 @@ class Bundle:
         self._tags = Tags(tag, tag)
         self._links: dict[ProcessId, Link] = {}
         self._used: dict[ProcessId, None] = {}  # since the last flush
-        self._deadlines: dict[ProcessId, Instant | None] = {}  # of each link, since it was used last
+        self._deadlines: dict[ProcessId, Instant] = {}  # of those links that have one, since they were used last
         self._last = START  # when this process did something here
         self._visits: int | None = 0  # of the control token, so far; None: there is none
         self._visited: deque[Instant] = deque(maxlen=VISITS)  # when it came last
-        self._broken: set[ProcessId] = set()  # peers of links that have failed, that was told
+        self._broken: dict[ProcessId, bool] = {}  # peers of links that have failed, and whether that was told
         self.inbound: dict[ProcessId, deque[bytes]] = {}  # blocks that came, in order
         self._waiting: dict[ProcessId, WaitingBlocks] = {}
 
@@ -135,7 +135,17 @@ class Bundle:
         self._visited.append(now)
         for process, link in self._links.items():
             link.active_since = self._active_since
-            self._deadlines[process] = link.next_deadline
+            self._note_deadline(process, link)
+
+    def _note_deadline(self, process: ProcessId, link: Link) -> None:
+        """A link was used: know when it is to be looked at, and whether it has failed."""
+        due = link.next_deadline
+        if due is not None:
+            self._deadlines[process] = due
+        else:
+            self._deadlines.pop(process, None)
+        if link.failure is not None:
+            self._broken.setdefault(process, False)
 
     @property
     def _active_since(self) -> Instant:
@@ -147,13 +157,14 @@ class Bundle:
     def fail(self, process: ProcessId) -> None:
         """A process says what cannot be: nothing more is taken from it."""
         self._links[process].fail(LinkFailure.CONTRADICTION)
+        self._broken.setdefault(process, False)
         self._used[process] = None
         self.inbound.pop(process, None)
 
     def broken(self) -> list[ProcessId]:
         """Return the peers of links that have failed since this was asked last."""
-        found = [peer for peer, link in sorted(self._links.items()) if link.failure and peer not in self._broken]
-        self._broken.update(found)
+        found = [peer for peer, is_told in sorted(self._broken.items()) if not is_told] if self._broken else []
+        self._broken.update(dict.fromkeys(found, True))
         return found
 
     def _forgive_pause(self, now: Instant) -> None:
@@ -161,28 +172,31 @@ class Bundle:
         if self._config.stall_ns and now - self._last > self._config.stall_ns // 2:
             for process, link in self._links.items():
                 link.forgive(now)
-                self._deadlines[process] = link.next_deadline
+                self._note_deadline(process, link)
         self._last = now
 
     def flush(self, now: Instant) -> Iterator[Effect]:
         """Iterate over what leaves now, on links that were used or whose time has come."""
         self._forgive_pause(now)
-        due = {process for process, at in self._deadlines.items() if at is not None and at <= now}
-        due.update(process for process, waiting in self._waiting.items() if waiting.due <= now)
-        for process in due.intersection(self._waiting):
-            self._link(process, now).send(self._waited(process))
+        due = {process for process, at in self._deadlines.items() if at <= now}
+        if self._waiting:
+            due.update([process for process, waiting in self._waiting.items() if waiting.due <= now])
+            for process in due.intersection(self._waiting):
+                self._link(process, now).send(self._waited(process))
         for process in sorted(due.union(self._used)):
             link = self._links[process]
             bursts = link.flush(now)
-            self._deadlines[process] = link.next_deadline
+            self._note_deadline(process, link)
             if bursts:
                 yield Unicast(process, bursts)
         self._used = {}
 
     def next_deadline(self) -> Instant | None:
-        deadlines = [at for at in self._deadlines.values() if at is not None]
-        deadlines += (waiting.due for waiting in self._waiting.values())
-        return min(deadlines, default=None)
+        due = min(self._deadlines.values(), default=None)
+        if self._waiting:
+            waited = min([waiting.due for waiting in self._waiting.values()])
+            due = waited if due is None else min(due, waited)
+        return due
 
     def figures(self) -> dict[ProcessId, LinkFigures]:
         """Return what is to be seen of each link."""
