@@ -33,6 +33,7 @@ from ordercast.model.effects import Burst
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.order.links.codec import (
+    CALM,
     DATA,
     LINK_HEAD_SIZE,
     PART,
@@ -163,9 +164,10 @@ class Link:
 
     # From the engine
 
-    def send(self, payloads: Iterable[bytes], is_urgent: bool = False) -> None:
-        """Let payloads wait for `flush`; UsageError for one that is empty or too large."""
-        self.sender.packer.put(payloads, is_urgent)
+    def send(self, payloads: Iterable[bytes], is_urgent: bool = False, *, is_calm: bool = False) -> None:
+        """Let payloads wait for `flush`; UsageError for one that is empty or too large. `is_calm`: whether they came
+        need not be known soon."""
+        self.sender.put(payloads, is_urgent=is_urgent, is_calm=is_calm)
 
     def withdraw(self) -> list[bytes]:
         """Take back the payloads that are not urgent and of which nothing was sent."""
@@ -237,7 +239,8 @@ class Link:
             is_part = bool(head.flags & PART)
             payloads = self.receiver.parsed(head.number, body, is_part)
             self._take_head(head, now)
-            payloads = self.receiver.take(head.number, payloads, body if is_part else None, now)
+            part, is_calm = body if is_part else None, bool(head.flags & CALM)
+            payloads = self.receiver.take(head.number, payloads, part, now, is_calm=is_calm)
             return Brought(payloads, rider)
         ranges = decode_ranges(head.aru, self.sender.high, body)
         self._take_head(head, now)
@@ -303,7 +306,8 @@ class Link:
             return []
         packets = [self._status(asked[at : at + RANGES_MAX], now) for at in range(0, len(asked), RANGES_MAX)]
         if bodies := self.sender.packets(now):
-            packets += encode_run(self._cluster, self._me, self._head(DATA, 0, 0, now), self._rider, bodies)
+            flags = CALM if self.sender.leaves_calmly else 0
+            packets += encode_run(self._cluster, self._me, self._head(DATA, flags, 0, now), self._rider, bodies)
         if self.sender.tail_due <= now or (self.receiver.ack_due <= now and not packets):
             packets.append(self._status((), now))
         if packets:

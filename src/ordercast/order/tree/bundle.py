@@ -24,7 +24,7 @@ START = Instant(0)
 WAIT_NS = {
     BlockKind.DONE: 5 * MILLISECOND,
     BlockKind.KNOWN: 5 * MILLISECOND,
-    BlockKind.SAFE: 10 * MILLISECOND,
+    BlockKind.SAFE: 50 * MILLISECOND,
     BlockKind.STABLE: 10 * MILLISECOND,
 }
 COUNTS = (BlockKind.DONE, BlockKind.SAFE)  # a later one says all that an earlier one does
@@ -81,6 +81,11 @@ class Bundle:
         else:
             link = self._link(process, now)
             link.send((*self._waited(process), block))
+
+    def hurry(self, now: Instant) -> None:
+        """Somebody waits: let everything leave with this input."""
+        for waiting in self._waiting.values():
+            waiting.due = now
 
     def _waited(self, process: ProcessId) -> list[bytes]:
         waiting = self._waiting.pop(process, None)
@@ -182,7 +187,7 @@ class Bundle:
         if self._waiting:
             due.update([process for process, waiting in self._waiting.items() if waiting.due <= now])
             for process in due.intersection(self._waiting):
-                self._link(process, now).send(self._waited(process))
+                self._link(process, now).send(self._waited(process), is_calm=True)
         for process in sorted(due.union(self._used)):
             link = self._links[process]
             bursts = link.flush(now)
