@@ -172,7 +172,9 @@ def tree_over(setup: Setup, control: ObservedEngine) -> TreeNode:
     from ordercast.order.tree.node import TreeNode
 
     config: TreeConfig = setup.tables["tree"]
-    links = replace(NEAR, packet_size=setup.ring.packet_size_max, stall_ns=config.link_patience_ns)
+    patience = config.link_patience_ns
+    calm = max(NEAR.ack_ns, min(NEAR.calm_ns, patience // 3))  # a link must not seem to stand still meanwhile
+    links = replace(NEAR, packet_size=setup.ring.packet_size_max, stall_ns=patience, calm_ns=calm)
     return TreeNode(setup.node, setup.ring, config, links, InnerRing(control, MAIN, CONTROL), control)
 
 

@@ -49,6 +49,7 @@ class EngineStats:
     packets_sent: int = 0  # new ones of this process
     packets_retransmitted: int = 0  # sent again by this process on request
     packets_requested: int = 0  # asked for, by anybody, as far as this process saw
+    visits: int | None = None  # of a token: between two of them every member has done something; None: there is none
 
 
 def granted(changes: Sequence[Interest]) -> list[Effect]:

@@ -1,7 +1,8 @@
 """The packets of a link as bytes. Behind the clear head, whichever engine's link it is:
 
     22  kind 1      DATA: a numbered packet; STATUS: none, it acknowledges, asks and announces
-    23  flags 1     PART: the body is a part of one payload; PROBE: the other side is to acknowledge at once
+    23  flags 1     PART: the body is a part of one payload; PROBE: the other side is to acknowledge at once;
+                    CALM: it need not soon
     24  tag 8       the epoch of the link, as its transmitter writes it
     32  number 8    DATA: of this packet, from 1; STATUS: the highest that was sent
     40  aru 8       all packets up to this number came from the other side
@@ -34,6 +35,7 @@ BEYOND_MAX: Final = 0xFFFF
 STAMP_MASK: Final = 0xFFFF_FFFF
 PART: Final = 1
 PROBE: Final = 2
+CALM: Final = 4
 
 _ALL: Final = struct.Struct(">4sH8sQBBQQQHLL")  # the clear head and the link's
 _BEHIND: Final = struct.Struct(">BBQQQHLL")
@@ -54,7 +56,7 @@ class LinkKind(IntEnum):
 
 DATA: Final = int(LinkKind.DATA)
 STATUS: Final = int(LinkKind.STATUS)
-_FLAGS: Final = {DATA: PART, STATUS: PROBE}  # that packets of a kind may have
+_FLAGS: Final = {DATA: PART | CALM, STATUS: PROBE}  # that packets of a kind may have
 
 
 class LinkHead(NamedTuple):
@@ -79,12 +81,11 @@ def encode_link(cluster: bytes, transmitter: ProcessId, head: LinkHead, rider: b
 def encode_run(
     cluster: bytes, transmitter: ProcessId, head: LinkHead, rider: bytes, bodies: Sequence[NumberedBody]
 ) -> list[bytes]:
-    """Return packets that differ in their numbers and bodies alone; of the head the kind, flags and number do not
-    count."""
-    _, _, tag, _, *last = head
+    """Return packets that differ in their numbers and bodies alone; of the head the kind and number do not count."""
+    _, flags, tag, _, *last = head
     pack, start = _ALL.pack, LINK_HEAD_SIZE + len(rider)
     return [
-        pack(OPENING, start + len(body), cluster, transmitter, DATA, is_part, tag, number, *last) + rider + body
+        pack(OPENING, start + len(body), cluster, transmitter, DATA, flags | is_part, tag, number, *last) + rider + body
         for number, (body, is_part) in bodies
     ]
 

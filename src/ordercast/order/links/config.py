@@ -25,6 +25,7 @@ class LinkConfig:
 
     ack_every: int = 16  # packets, after which they are acknowledged
     ack_ns: int = 25 * MILLISECOND  # or after this
+    calm_ns: int = 25 * MILLISECOND  # or, of packets that can wait, after this
     tail_ns: int = 25 * MILLISECOND  # the other side is told of the last packet when it has not acknowledged it by then
     tail_max_ns: int = 25 * MILLISECOND  # again and again, the time doubling up to this
 
@@ -46,7 +47,7 @@ class LinkConfig:
 
     def validate(self) -> None:
         """Every key and every relation; all that is wrong is said at once."""
-        positive = ("payload_max", "window", "ack_every", "ack_ns", "tail_ns", "round_trip_ns", "nack_share")
+        positive = ("payload_max", "window", "ack_every", "ack_ns", "calm_ns", "tail_ns", "round_trip_ns", "nack_share")
         natural = ("rider_size", "nack_min_ns", "again_min_ns", "nacks_max", "silence_ns", "stall_ns")
         problems = [f"{name} must be at least 1" for name in positive if getattr(self, name) < 1]
         problems += [f"{name} must not be negative" for name in natural if getattr(self, name) < 0]
@@ -57,6 +58,7 @@ class LinkConfig:
             (self.payload_max <= PARTS_MAX * max(part, 1), f"payload_max takes more than {PARTS_MAX} packets"),
             (self.window <= HORIZON, f"window must be at most {HORIZON}"),
             (self.ack_every <= self.window, "ack_every must be at most the window"),
+            (self.ack_ns <= self.calm_ns, "calm_ns must be at least ack_ns"),
             (self.tail_ns <= self.tail_max_ns, "tail_max_ns must be at least tail_ns"),
             (self.nack_min_ns <= self.nack_max_ns, "nack_max_ns must be at least nack_min_ns"),
             (self.again_min_ns <= self.again_max_ns, "again_max_ns must be at least again_min_ns"),
@@ -72,6 +74,7 @@ NEAR = LinkConfig(
     window=512,  # a socket of a neighbour has room for so much
     ack_every=64,
     ack_ns=12 * MILLISECOND,  # longer than what an engine has to say of what came (`tree.bundle.WAIT_NS`)
+    calm_ns=SECOND // 10,
     tail_ns=25 * MILLISECOND,
     tail_max_ns=SECOND // 10,
     round_trip_ns=MILLISECOND,

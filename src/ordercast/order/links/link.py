@@ -18,7 +18,8 @@ numbers that rise, of which the engine takes the highest.
 Epoch: a link knows the tag that it writes and the one that it takes (`Tags`); packets with another are dropped. A link
 whose other side began anew is replaced by a new one. A link that failed stays so: nothing leaves it, nothing arrives.
 What an engine hears of the other process by other means (`hear`) counts against silence, and a pause of this process
-against nothing (`forgive`).
+against nothing (`forgive`). Where an engine knows how far the other process has come (`active_since`), a link stands
+still only if nothing moved although both ends did something: one that has no processor is not one that is cut off.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ordercast.model.effects import Burst
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.order.links.codec import (
+    CALM,
     DATA,
     LINK_HEAD_SIZE,
     PART,
@@ -129,6 +131,7 @@ class Link:
         self.counts = LinkCounts()
         self.failure: LinkFailure | None = None
         self.heard_at = now
+        self.active_since = NEVER  # both ends have done something after this; NEVER: nobody knows, time alone counts
         self._config = config
         self._cluster = cluster
         self._me = me
@@ -161,9 +164,10 @@ class Link:
 
     # From the engine
 
-    def send(self, payloads: Iterable[bytes], is_urgent: bool = False) -> None:
-        """Let payloads wait for `flush`; UsageError for one that is empty or too large."""
-        self.sender.packer.put(payloads, is_urgent)
+    def send(self, payloads: Iterable[bytes], is_urgent: bool = False, *, is_calm: bool = False) -> None:
+        """Let payloads wait for `flush`; UsageError for one that is empty or too large. `is_calm`: whether they came
+        need not be known soon."""
+        self.sender.put(payloads, is_urgent=is_urgent, is_calm=is_calm)
 
     def withdraw(self) -> list[bytes]:
         """Take back the payloads that are not urgent and of which nothing was sent."""
@@ -235,7 +239,8 @@ class Link:
             is_part = bool(head.flags & PART)
             payloads = self.receiver.parsed(head.number, body, is_part)
             self._take_head(head, now)
-            payloads = self.receiver.take(head.number, payloads, body if is_part else None, now)
+            part, is_calm = body if is_part else None, bool(head.flags & CALM)
+            payloads = self.receiver.take(head.number, payloads, part, now, is_calm=is_calm)
             return Brought(payloads, rider)
         ranges = decode_ranges(head.aru, self.sender.high, body)
         self._take_head(head, now)
@@ -262,8 +267,16 @@ class Link:
         """When `flush` is to be called, if nothing happens before."""
         if self.failure is not None:
             return None
-        due = min(self.sender.next_deadline, self.receiver.next_deadline, self._silent_at, self._stalled_at)
+        due = self._due
         return None if due == NEVER else due
+
+    @property
+    def _due(self) -> Instant:
+        """When something is to be done, or the link is at an end."""
+        due = min(self.sender.next_deadline, self.receiver.next_deadline)
+        if self._config.silence_ns:
+            due = min(due, self._silent_at)
+        return min(due, self._stalled_at) if self._config.stall_ns else due
 
     @property
     def _silent_at(self) -> Instant:
@@ -276,9 +289,10 @@ class Link:
         if not stall or (self.sender.is_acknowledged and self.receiver.is_in_turn):
             return NEVER
         stall += STALL_TRIPS * self.path.smooth  # a path that is busy is not one that has failed
-        sending = NEVER if self.sender.is_acknowledged else self.sender.moved_at + stall
-        receiving = NEVER if self.receiver.is_in_turn else self.receiver.moved_at + stall
-        return Instant(min(sending, receiving))
+        moved_at = NEVER if self.sender.is_acknowledged else self.sender.moved_at
+        if not self.receiver.is_in_turn:
+            moved_at = min(moved_at, self.receiver.moved_at)
+        return NEVER if moved_at >= self.active_since else Instant(moved_at + stall)
 
     def flush(self, now: Instant) -> list[Burst]:
         """Return what leaves now: questions, what was asked for, what is new, an acknowledgement where nothing else
@@ -292,7 +306,8 @@ class Link:
             return []
         packets = [self._status(asked[at : at + RANGES_MAX], now) for at in range(0, len(asked), RANGES_MAX)]
         if bodies := self.sender.packets(now):
-            packets += encode_run(self._cluster, self._me, self._head(DATA, 0, 0, now), self._rider, bodies)
+            flags = CALM if self.sender.leaves_calmly else 0
+            packets += encode_run(self._cluster, self._me, self._head(DATA, flags, 0, now), self._rider, bodies)
         if self.sender.tail_due <= now or (self.receiver.ack_due <= now and not packets):
             packets.append(self._status((), now))
         if packets:
@@ -303,8 +318,8 @@ class Link:
 
     def _is_early(self, now: Instant) -> bool:
         """Whether nothing is due."""
-        due = self.next_deadline
-        return (due is None or now < due) and not (self.receiver.is_hopeless or self.sender.is_hopeless)
+        is_hopeless = self.receiver.is_hopeless or self.sender.is_hopeless
+        return self.failure is not None or (now < self._due and not is_hopeless)
 
     def _judge(self, now: Instant) -> None:
         if now >= self._silent_at:

@@ -82,9 +82,11 @@ class LinkReceiver:
             self._parts.check(number, body)
         return []
 
-    def take(self, number: int, payloads: list[bytes], part: bytes | None, now: Instant) -> list[bytes]:
-        """Take a packet that was parsed; return the payloads that go up now."""
-        self._owe(now)
+    def take(
+        self, number: int, payloads: list[bytes], part: bytes | None, now: Instant, *, is_calm: bool = False
+    ) -> list[bytes]:
+        """Take a packet that was parsed; return the payloads that go up now. `is_calm`: nobody waits for it."""
+        self._owe(now, wait=self._config.calm_ns if is_calm else self._config.ack_ns)
         if not self._is_new(number):
             self.duplicates += 1
             return []
@@ -101,7 +103,7 @@ class LinkReceiver:
     def take_run(self, count: int, now: Instant) -> None:
         """Take so many packets in their turn, whose payload goes up now."""
         assert not self._missing and not self._held, "nothing waits for what is missing"
-        self._owe(now, count)
+        self._owe(now, self._config.ack_ns, count)
         self.next += count
         self.aru, self.moved_at = self.next - 1, now
 
@@ -170,12 +172,12 @@ class LinkReceiver:
         config = self._config
         return max(trip, min(config.again_min_ns << min(asked - 1, 30), config.again_max_ns))
 
-    def _owe(self, now: Instant, packets: int = 1) -> None:
+    def _owe(self, now: Instant, wait: int, packets: int = 1) -> None:
         self._unacknowledged += packets
         if self._unacknowledged >= self._config.ack_every:
             self.ack_due = now
-        elif self.ack_due == NEVER:
-            self.ack_due = Instant(now + self._config.ack_ns)
+        else:
+            self.ack_due = min(self.ack_due, Instant(now + wait))
 
     def owe_now(self, now: Instant) -> None:
         """Acknowledge at once: the other side asks for it."""

@@ -7,6 +7,7 @@ is told of it: nothing else would show that the tail is lost.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from ordercast.model.errors import WireError
@@ -33,6 +34,7 @@ class LinkSender:
         self.aru = 0  # acknowledged up to here
         self.resent = 0
         self.is_hopeless = False  # a packet was asked for as often as may be
+        self.leaves_calmly = False  # what has just left: nobody waits for it
         self.moved_at = now  # when something was acknowledged, or began to wait for it
         self.tail_due = NEVER
         self._tail_wait = config.tail_ns
@@ -44,6 +46,7 @@ class LinkSender:
         self._ready_at = NEVER  # when the rate lets the next packet go
         self._carry_at = NEVER  # an empty packet is numbered then, for the sake of its rider
         self._must_carry = False  # as soon as window and rate allow it
+        self._is_calm = True  # nobody waits for anything that waits here
         self._overhead = LINK_HEAD_SIZE + config.rider_size
 
     @property
@@ -69,6 +72,11 @@ class LinkSender:
     @property
     def next_deadline(self) -> Instant:
         return min(self.tail_due, self._ready_at, self._carry_at)
+
+    def put(self, payloads: Iterable[bytes], *, is_urgent: bool, is_calm: bool) -> None:
+        """Let payloads wait to be sent."""
+        self.packer.put(payloads, is_urgent)
+        self._is_calm = self._is_calm and is_calm
 
     def carry(self, by: Instant) -> None:
         """Send a numbered packet by then, an empty one if there is no other."""
@@ -121,6 +129,7 @@ class LinkSender:
     def packets(self, now: Instant) -> list[NumberedBody]:
         """Return what leaves now, with its number: what was asked for, then what is new."""
         self._ready_at = NEVER
+        self.leaves_calmly = False
         if self._carry_at <= now:
             self._carry_at, self._must_carry = NEVER, True
         leaving: list[NumberedBody] = []
@@ -134,6 +143,7 @@ class LinkSender:
             self.resent += 1
             leaving.append((number, body))
         if isinstance(self.regulator, Open):
+            self.leaves_calmly = self._is_calm and not leaving
             return leaving + self._all_new(self.regulator.window - self.under_way, now)
         while (self.packer or self._must_carry) and self._may_send_new(now):
             body = self.packer.take() if self.packer else EMPTY
@@ -145,8 +155,9 @@ class LinkSender:
         """Return all that there is room for: nobody has to be asked for each packet."""
         room = min(self._config.window - len(self._store), room)
         bodies = self.packer.take_many(room)
+        self._is_calm = self._is_calm or not self.packer
         if not bodies and self._must_carry and room > 0:
-            bodies = [EMPTY]
+            bodies, self.leaves_calmly = [EMPTY], False
         return self._numbered(bodies, now) if bodies else []
 
     def _may_send_new(self, now: Instant) -> bool:
@@ -163,8 +174,11 @@ class LinkSender:
         self._store.update(leaving)
         self._sent_at.update(dict.fromkeys(numbers, now))
         self._carry_at, self._must_carry = NEVER, False
-        self._tail_wait = self._config.tail_ns
-        self.tail_due = Instant(now + self._tail_wait)
+        if self.leaves_calmly:
+            self.tail_due = min(self.tail_due, Instant(now + self._config.calm_ns + self._config.tail_ns))
+        else:
+            self._tail_wait = self._config.tail_ns
+            self.tail_due = Instant(now + self._tail_wait)
         return leaving
 
     def _may_leave(self, size: int, now: Instant, is_measured: bool = True) -> bool:

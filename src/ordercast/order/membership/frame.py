@@ -48,7 +48,7 @@ from ordercast.order.membership.stats import RingStats
 from ordercast.order.membership.step import Facts, Step, StoredSeq
 from ordercast.order.membership.timers import BLAMING, Timer, Timers
 from ordercast.order.outbox import Lot, cost, lots_from
-from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.wire.head import cluster_id_from
 from ordercast.wire.pieces import Pieces, size_of_pieces
 
@@ -180,7 +180,7 @@ class Frame(PacketReader):
             cluster=cluster,
             storage=StoredSeq(stored_seq),
             proposal=Proposal(me, {me}),
-            hearing=Hearing(me, self._config, admission),
+            hearing=Hearing(me, self._config, admission, is_counted=self._beneath != ONE_NETWORK),
             admission=admission,
             rosters=Rosters(admission),
             horizon=Horizon(lifetime_of(self._config)),

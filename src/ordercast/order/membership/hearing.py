@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ordercast.model.ids import ConfigurationId, Duration, Instant, ProcessId
 from ordercast.order.membership.admission import Admission, Around
 from ordercast.order.membership.bounds import Numbering
-from ordercast.order.ring.config import FEW, LIFETIME_ANNOUNCEMENTS, RingConfig
+from ordercast.order.ring.config import FEW, LIFETIME_ANNOUNCEMENTS, MANY, RingConfig
 from ordercast.wire.messages import Announcement, Join
 
 HOLD_DOWN_LEVEL_MAX = 4  # each level above the first doubles: eight times at most
@@ -52,17 +52,42 @@ class Mergeable(NamedTuple):
 
 
 class Hearing:
-    __slots__ = ("_admission", "_config", "_heard", "_held", "_joins", "_lifetime", "_me", "_reports")
+    __slots__ = (
+        "_admission",
+        "_config",
+        "_heard",
+        "_held",
+        "_is_counted",
+        "_joins",
+        "_lifetime",
+        "_lifetime_here",
+        "_me",
+        "_members",
+        "_reports",
+    )
 
-    def __init__(self, me: ProcessId, config: RingConfig, admission: Admission | None = None) -> None:
+    def __init__(
+        self, me: ProcessId, config: RingConfig, admission: Admission | None = None, *, is_counted: bool = False
+    ) -> None:
+        """`is_counted`: several networks are compared by the announcements that come on each, so none are spared."""
         self._me = me
+        self._is_counted = is_counted
         self._admission = admission or Admission(me)
         self._config = config
-        self._lifetime = lifetime_of(config)
+        self._lifetime = self._lifetime_here = lifetime_of(config)
+        self._members: frozenset[ProcessId] = frozenset()  # of the ring, if they are many
         self._heard: dict[ProcessId, Instant] = {}  # when each process was last heard
         self._reports: dict[ProcessId, _Report] = {}  # the last announcement of each
         self._joins: dict[ProcessId, Numbering] = {}  # the Join numbers of each
         self._held: dict[ProcessId, _HoldDown] = {}
+
+    def installed(self, members: tuple[ProcessId, ...]) -> None:
+        """These are a ring now. Many announce themselves seldom to each other: what is known of them is good longer,
+        so that one announcement may be lost."""
+        is_large = len(members) >= MANY and not self._is_counted
+        self._members = frozenset(members) if is_large else frozenset()
+        calm = self._config.calm_gap_of(len(members)) * 5 // 2 if is_large else 0
+        self._lifetime_here = Duration(max(self._lifetime, calm))
 
     def hear(self, process: ProcessId, now: Instant) -> bool:
         """Note a sign of life; True when it is the first for a while."""
@@ -89,14 +114,21 @@ class Hearing:
 
     def is_heard(self, process: ProcessId, now: Instant) -> bool:
         last = self._heard.get(process)
-        return last is not None and now - last < self._lifetime
+        return last is not None and now - last < self._lifetime_of(process)
+
+    def _lifetime_of(self, process: ProcessId) -> Duration:
+        return self._lifetime_here if process in self._members else self._lifetime
 
     def heard(self, now: Instant) -> tuple[ProcessId, ...]:
         return tuple(sorted(process for process in self._heard if self.is_heard(process, now)))
 
     def count(self, now: Instant) -> int:
         """Return how many hear each other here, as far as I can tell: those that I hear, and me."""
-        return 1 + sum(now - last < self._lifetime for last in self._heard.values())
+        return 1 + sum(now - last < self._lifetime_of(process) for process, last in self._heard.items())
+
+    def is_calm(self, heard: Iterable[ProcessId]) -> bool:
+        """Whether those who are heard are members of a ring of many, all of them."""
+        return bool(self._members) and self._members.issuperset(heard)
 
     def hold_down(self, processes: Iterable[ProcessId], now: Instant, *, is_blamed: bool = False) -> None:
         """These were given up; those among them that we hear shall not be considered for a while."""

@@ -33,6 +33,8 @@ from ordercast.wire.run import PacketRun, parse_data, parse_run
 DATA_KIND = bytes((MessageKind.DATA,))
 ROSTER_KIND = bytes((MessageKind.ROSTER,))
 PIECE_KIND = bytes((MessageKind.PIECE,))
+ANNOUNCEMENT_KIND = bytes((MessageKind.ANNOUNCEMENT,))
+ANNOUNCED_MAX = 256  # announcements that are known by their bytes
 
 
 class PacketReader:
@@ -49,6 +51,7 @@ class PacketReader:
         self._suspicion = Suspicion(engines, domains)
         self._reach = config.ahead_max
         self._lane = Lane.DATA
+        self._announced: dict[bytes, WireMessage] = {}  # by their bytes: most say what their senders have said before
 
     def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return self._lane
@@ -154,12 +157,22 @@ class PacketReader:
                 whole = facts.pieces.add(data)
                 if whole is not None:
                     self._control(whole, step)
+            elif kind == ANNOUNCEMENT_KIND:
+                self._dispatch(self._announcement(data, facts.cluster), step)
             elif (token := plain_token(data, facts.cluster)) is not None:
                 self._on_token(token, step)
             else:
                 self._dispatch(decode(data, facts.cluster), step)
         except WireError as error:
             self._refuse(data, error, step)
+
+    def _announcement(self, data: bytes, cluster: bytes) -> WireMessage:
+        message = self._announced.get(data)
+        if message is None:
+            if len(self._announced) >= ANNOUNCED_MAX:
+                self._announced.clear()
+            message = self._announced[data] = decode(data, cluster)
+        return message
 
     def _refuse(self, packet: bytes, error: WireError, step: Step) -> None:
         """Drop a packet; a person is told of a node that speaks another version, or runs another engine."""

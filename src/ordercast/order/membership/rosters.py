@@ -205,6 +205,12 @@ class Rosters:
         self._dropped = {member: self._dropped.get(member, 0) + 1 for member in dropped}
         return [member for member in dropped if self._dropped[member] > FAREWELLS]
 
+    def is_calm(self, step: Step) -> bool:
+        """Whether all who are around have the same roster, and no member was dropped from it."""
+        if self.admission.mine is None:
+            return True
+        return not self._dropped and not any(self.admission.is_differing(process) for process in _around(step))
+
     def announced(self, step: Step) -> None:
         """Send the roster to those who have another, and tell the driver whom else to reach."""
         admission, facts = self.admission, step.facts

@@ -14,7 +14,7 @@ SMOOTHING = 16  # the rotation time is a moving average over about so many visit
 class RingStats(EngineStats):
     """`packets_requested` is as it stood on the tokens forwarded here."""
 
-    visits: int = 0  # of the token
+    visits: int = 0
     limited_visits: int = 0  # visits on which flow control let this process send less than it had
     rotation_ns: int = 0  # smoothed time between two visits while the token does not rest
     last_visit_at: int = 0

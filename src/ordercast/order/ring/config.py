@@ -102,6 +102,11 @@ class RingConfig:
         """Return how long a process waits between two announcements. Evidence outlives one that is lost."""
         return Duration(self.announce_ns * (1 if heard < MANY else THINNED))
 
+    def calm_gap_of(self, members: int) -> Duration:
+        """Return how long a member of a ring of many waits between two announcements while nobody else is heard. All
+        of them together announce the ring as often as eight do: enough for whoever comes, and all of them read it."""
+        return Duration(self.announce_ns * max(members, FEW) // FEW)
+
     def notice_gap_of(self, heard: int) -> Duration:
         """Return how long a process waits before it announces that it hears somebody new, for whom others wait."""
         return Duration(self.announce_ns * max(heard, FEW) // (8 * FEW))

@@ -11,18 +11,20 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, ProcessId
 from ordercast.order.links.config import LinkConfig
 from ordercast.order.links.link import Link, LinkFailure, LinkFigures, Tags
+from ordercast.order.links.receiver import NEVER
 from ordercast.order.tree.blocks import BlockKind
 from ordercast.wire.head import HEAD_SIZE, transmitter_of
 from ordercast.wire.header import digest_of
 
 TAGS = 1 << 64
-NEVER = Instant(0)
+VISITS = 4  # of the control token: whoever has passed it on so often has looked at its links, too
+START = Instant(0)
 # How long what is said of stability waits for a packet to the same process; not as long as the acknowledgement of a
 # link (`links.config.NEAR`), so that one packet brings both.
 WAIT_NS = {
     BlockKind.DONE: 5 * MILLISECOND,
     BlockKind.KNOWN: 5 * MILLISECOND,
-    BlockKind.SAFE: 10 * MILLISECOND,
+    BlockKind.SAFE: 50 * MILLISECOND,
     BlockKind.STABLE: 10 * MILLISECOND,
 }
 COUNTS = (BlockKind.DONE, BlockKind.SAFE)  # a later one says all that an earlier one does
@@ -59,9 +61,11 @@ class Bundle:
         self._tags = Tags(tag, tag)
         self._links: dict[ProcessId, Link] = {}
         self._used: dict[ProcessId, None] = {}  # since the last flush
-        self._deadlines: dict[ProcessId, Instant | None] = {}  # of each link, since it was used last
-        self._last = NEVER  # when this process did something here
-        self._broken: set[ProcessId] = set()  # peers of links that have failed, that was told
+        self._deadlines: dict[ProcessId, Instant] = {}  # of those links that have one, since they were used last
+        self._last = START  # when this process did something here
+        self._visits: int | None = 0  # of the control token, so far; None: there is none
+        self._visited: deque[Instant] = deque(maxlen=VISITS)  # when it came last
+        self._broken: dict[ProcessId, bool] = {}  # peers of links that have failed, and whether that was told
         self.inbound: dict[ProcessId, deque[bytes]] = {}  # blocks that came, in order
         self._waiting: dict[ProcessId, WaitingBlocks] = {}
 
@@ -77,6 +81,11 @@ class Bundle:
         else:
             link = self._link(process, now)
             link.send((*self._waited(process), block))
+
+    def hurry(self, now: Instant) -> None:
+        """Somebody waits: let everything leave with this input."""
+        for waiting in self._waiting.values():
+            waiting.due = now
 
     def _waited(self, process: ProcessId) -> list[bytes]:
         waiting = self._waiting.pop(process, None)
@@ -120,18 +129,47 @@ class Bundle:
         if link is None:
             assert process in self._members, "links lead to members"
             link = self._links[process] = Link(self._config, self._cluster, self._me, process, self._tags, now)
+            link.active_since = self._active_since
         return link
+
+    def visited(self, visits: int | None, now: Instant) -> None:
+        """Know how often the control token has come: all have done something since it came before."""
+        if visits == self._visits:
+            return
+        self._visits = visits
+        self._visited.append(now)
+        for process, link in self._links.items():
+            link.active_since = self._active_since
+            self._note_deadline(process, link)
+
+    def _note_deadline(self, process: ProcessId, link: Link) -> None:
+        """A link was used: know when it is to be looked at, and whether it has failed."""
+        due = link.next_deadline
+        if due is not None:
+            self._deadlines[process] = due
+        else:
+            self._deadlines.pop(process, None)
+        if link.failure is not None:
+            self._broken.setdefault(process, False)
+
+    @property
+    def _active_since(self) -> Instant:
+        """All members have done something after this: more than once, so that they have seen what came before it."""
+        if self._visits is None:
+            return NEVER
+        return self._visited[0] if len(self._visited) == VISITS else START
 
     def fail(self, process: ProcessId) -> None:
         """A process says what cannot be: nothing more is taken from it."""
         self._links[process].fail(LinkFailure.CONTRADICTION)
+        self._broken.setdefault(process, False)
         self._used[process] = None
         self.inbound.pop(process, None)
 
     def broken(self) -> list[ProcessId]:
         """Return the peers of links that have failed since this was asked last."""
-        found = [peer for peer, link in sorted(self._links.items()) if link.failure and peer not in self._broken]
-        self._broken.update(found)
+        found = [peer for peer, is_told in sorted(self._broken.items()) if not is_told] if self._broken else []
+        self._broken.update(dict.fromkeys(found, True))
         return found
 
     def _forgive_pause(self, now: Instant) -> None:
@@ -139,28 +177,31 @@ class Bundle:
         if self._config.stall_ns and now - self._last > self._config.stall_ns // 2:
             for process, link in self._links.items():
                 link.forgive(now)
-                self._deadlines[process] = link.next_deadline
+                self._note_deadline(process, link)
         self._last = now
 
     def flush(self, now: Instant) -> Iterator[Effect]:
         """Iterate over what leaves now, on links that were used or whose time has come."""
         self._forgive_pause(now)
-        due = {process for process, at in self._deadlines.items() if at is not None and at <= now}
-        due.update(process for process, waiting in self._waiting.items() if waiting.due <= now)
-        for process in due.intersection(self._waiting):
-            self._link(process, now).send(self._waited(process))
+        due = {process for process, at in self._deadlines.items() if at <= now}
+        if self._waiting:
+            due.update([process for process, waiting in self._waiting.items() if waiting.due <= now])
+            for process in due.intersection(self._waiting):
+                self._link(process, now).send(self._waited(process), is_calm=True)
         for process in sorted(due.union(self._used)):
             link = self._links[process]
             bursts = link.flush(now)
-            self._deadlines[process] = link.next_deadline
+            self._note_deadline(process, link)
             if bursts:
                 yield Unicast(process, bursts)
         self._used = {}
 
     def next_deadline(self) -> Instant | None:
-        deadlines = [at for at in self._deadlines.values() if at is not None]
-        deadlines += (waiting.due for waiting in self._waiting.values())
-        return min(deadlines, default=None)
+        due = min(self._deadlines.values(), default=None)
+        if self._waiting:
+            waited = min([waiting.due for waiting in self._waiting.values()])
+            due = waited if due is None else min(due, waited)
+        return due
 
     def figures(self) -> dict[ProcessId, LinkFigures]:
         """Return what is to be seen of each link."""

@@ -54,6 +54,8 @@ class TreeFlow:
             yield from course.placed()
             outgoing = course.flush()
             hurried = course.branch.hurried()
+            if hurried is None:
+                bundle.hurry(now)
             for process, block in outgoing:
                 can_wait = block[0] in OF_STABILITY and hurried is not None and process not in hurried
                 bundle.send(process, block, now, can_wait=can_wait)

@@ -63,6 +63,8 @@ class TreeNode(TreeFacts):
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         of_control = [one for one in packets if one.lane is not Lane.LINK]
         told = self._control.receive(of_control, now) if of_control else []
+        if self._bundle is not None:
+            self._bundle.visited(self._observed.stats.visits, now)
         if len(of_control) == len(packets) and self._is_unmoved(told, now):
             return told
         effects = self._taken(told, now)

@@ -44,6 +44,11 @@ class HeldBlock:
     way: ProcessId | None = None  # the child over which it comes to its source
 
     @property
+    def is_safe(self) -> bool:
+        """Whether its receivers wait until it is stable."""
+        return self.ordered is not None and self.ordered.cargo.service == Service.SAFE
+
+    @property
     def is_done(self) -> bool:
         return not self.undone
 
@@ -301,6 +306,8 @@ class TreeStream:
             while edge.unsafe and edge.unsafe[0][1].is_stable:
                 safe, held = edge.unsafe.popleft()
                 edge.unsaid += held.size
+                if held.is_safe:
+                    self.urgent.add(child)
             if safe > edge.safe:
                 edge.safe = safe
                 if edge.unsaid >= URGENT:

@@ -85,9 +85,11 @@ def passed_in_order(patch: pytest.MonkeyPatch) -> None:
     """Head-of-line blocking, as TCP has it."""
     true_take = LinkReceiver.take
 
-    def take(self: LinkReceiver, number: int, payloads: list[bytes], part: bytes | None, now: Instant) -> list[bytes]:
+    def take(
+        self: LinkReceiver, number: int, payloads: list[bytes], part: bytes | None, now: Instant, **given: bool
+    ) -> list[bytes]:
         is_new = self._is_new(number)
-        ready = true_take(self, number, payloads, part, now)
+        ready = true_take(self, number, payloads, part, now, **given)
         return self._in_order(number, ready) if is_new and not self._config.is_ordered else ready
 
     patch.setattr(LinkReceiver, "take", take)
@@ -108,9 +110,11 @@ def stall_borne(patch: pytest.MonkeyPatch) -> None:
 def copies_passed_up(patch: pytest.MonkeyPatch) -> None:
     true_take = LinkReceiver.take
 
-    def take(self: LinkReceiver, number: int, payloads: list[bytes], part: bytes | None, now: Instant) -> list[bytes]:
+    def take(
+        self: LinkReceiver, number: int, payloads: list[bytes], part: bytes | None, now: Instant, **given: bool
+    ) -> list[bytes]:
         is_copy = not self._is_new(number)
-        ready = true_take(self, number, payloads, part, now)
+        ready = true_take(self, number, payloads, part, now, **given)
         return payloads if is_copy else ready
 
     patch.setattr(LinkReceiver, "take", take)

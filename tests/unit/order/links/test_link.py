@@ -61,6 +61,51 @@ def test_a_path_that_becomes_slow_has_not_failed() -> None:
     assert pair.ends[0].failure is LinkFailure.STALLED
 
 
+def test_a_link_whose_other_end_has_no_processor_does_not_stand_still() -> None:
+    """As long as nobody knows that the other end did anything since, it is waited for."""
+    pair = pair_of(NEAR, lambda end, packet, now: [])
+    link = pair.ends[0]
+    link.active_since = Instant(pair.now)
+    pair.send(0, [b"waits"])
+    pair.run(pair.now + 3_000 * MS)
+    assert link.failure is None
+    link.active_since = Instant(pair.now - 1_000 * MS)
+    pair.run(pair.now + 200 * MS)
+    assert link.failure is LinkFailure.STALLED
+
+
+def test_what_nobody_waits_for_is_acknowledged_later_and_together() -> None:
+    pair = pair_of(NEAR, steady(MS))
+    for _ in range(4):
+        pair.ends[0].send([b"a count"], is_calm=True)
+        pair.flush(0)
+        pair.run(pair.now + 10 * MS)
+    assert len(pair.arrived[1]) == 4 and pair.ends[1].counts.sent == 0
+    pair.run(200 * MS)
+    assert [link.counts.sent for link in pair.ends] == [4, 1] and all(link.is_quiet for link in pair.ends)
+
+
+def test_what_is_waited_for_brings_the_acknowledgement_of_what_is_not() -> None:
+    pair = pair_of(NEAR, steady(MS))
+    pair.ends[0].send([b"a count"], is_calm=True)
+    pair.flush(0)
+    pair.run(5 * MS)
+    pair.send(0, [b"a message"])
+    pair.run(30 * MS)
+    assert pair.ends[1].counts.sent == 1 and pair.ends[0].is_quiet
+
+
+def test_a_lost_packet_that_nobody_waits_for_comes_in_the_end() -> None:
+    lost = iter([True])
+    pair = pair_of(NEAR, lambda end, packet, now: [] if next(lost, False) else [MS])
+    pair.ends[0].send([b"a count"], is_calm=True)
+    pair.flush(0)
+    pair.run(NEAR.calm_ns + NEAR.tail_ns - MS)
+    assert pair.arrived[1] == []
+    pair.run(200 * MS)
+    assert pair.arrived[1] == [b"a count"] and all(link.is_quiet for link in pair.ends)
+
+
 def test_payloads_go_up_before_a_gap_is_filled() -> None:
     eaten = iter([True])
     pair = pair_of(FAR, lambda end, packet, now: [] if next(eaten, False) else [50 * MS])

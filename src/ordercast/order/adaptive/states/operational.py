@@ -70,6 +70,7 @@ class Direct(Talking):
             facts.timers.arm(Timer.SILENCE, state.watch.due(step.now, config.token_loss_ns))
             step.arm(Timer.ADAPT, 0)
         facts.rosters.installed(step)
+        facts.hearing.installed(facts.installed.members)
         return state.settle(step)
 
     # What comes

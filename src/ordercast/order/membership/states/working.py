@@ -86,7 +86,12 @@ class Working(State):
         claim, settings = facts.admission.claim, facts.parts.setting_digests
         step.broadcast(Announcement(ring.id, facts.me, ring.members, heard, claim, settings))
         facts.rosters.announced(step)
-        step.arm(Timer.ANNOUNCE, facts.config.announce_gap_of(len(heard) + 1))
+        if facts.hearing.is_calm(heard) and facts.rosters.is_calm(step):
+            gap, members = facts.config.calm_gap_of(len(ring.members)), ring.members
+            mine = gap * members.index(facts.me) // len(members)  # they take turns, as far as their clocks go together
+            step.arm(Timer.ANNOUNCE, (mine - step.now) % gap or gap)
+        else:
+            step.arm(Timer.ANNOUNCE, facts.config.announce_gap_of(len(heard) + 1))
         return self._drop_removed(step)
 
     def _drop_removed(self, step: Step) -> State:

@@ -53,6 +53,7 @@ class Operational(Working):
         state = cls(woken=True)  # one rotation of work, for what has waited for this ring
         facts.past.advance(step.effects)
         facts.rosters.installed(step)
+        facts.hearing.installed(facts.installed.members)
         return state.leave_if_done(step)
 
     @classmethod
