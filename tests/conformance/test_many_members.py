@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import ProcessId
-from ordercast.order.membership.hearing import lifetime_of
+from ordercast.model.ids import Instant, ProcessId
+from ordercast.order.membership.hearing import Hearing, lifetime_of
 from ordercast.order.ring.config import FEW
 from ordercast.wire.messages import Announcement, CommitToken, Join
 
@@ -108,6 +108,45 @@ def test_many_announce_half_as_often() -> None:
         solo.give(*(replace(one, heard=MANY[2:]) for one in solo.announcements(MANY)))
         times.append(len(sent(solo.wait(SMALL.announce_ns // 2), Announcement)))
     assert sum(times[4:]) == 16 // 4
+
+
+def announced(solo: Solo, others: tuple[ProcessId, ...], times: int) -> int:
+    """Return how often a member announces its ring in so many usual gaps, while these announce theirs."""
+    count = 0
+    for _ in range(4 * times):
+        solo.pass_token()
+        solo.give(*solo.announcements(others))
+        count += len(sent(solo.wait(SMALL.announce_ns // 4), Announcement))
+    return count
+
+
+@pytest.mark.parametrize(("members", "times"), [(EIGHT, 8), (MANY, 2)])
+def test_members_of_a_ring_of_many_announce_it_together_as_often_as_eight(
+    members: tuple[ProcessId, ...], times: int
+) -> None:
+    solo = Solo(ME).to_operational(members)
+    announced(solo, members, 8)  # until it is its turn
+    assert announced(solo, members, 8) == times
+
+
+def test_a_ring_of_many_is_announced_as_before_once_a_stranger_is_heard() -> None:
+    solo = Solo(ME).to_operational(MANY)
+    announced(solo, MANY, 8)
+    stranger = process(99)
+    assert announced(solo, (*MANY, stranger), 8) >= 4
+
+
+def test_what_is_known_of_members_of_many_outlives_an_announcement_that_is_lost() -> None:
+    config, now = SMALL, Instant(SMALL.announce_ns)
+    hearing = Hearing(ME, config)
+    hearing.hear(MANY[0], now)
+    later = Instant(now + lifetime_of(config))
+    assert not hearing.is_heard(MANY[0], later)
+    hearing.installed(MANY)
+    assert hearing.is_heard(MANY[0], later)
+    assert hearing.is_heard(MANY[0], Instant(now + 2 * config.calm_gap_of(len(MANY))))
+    hearing.installed(EIGHT)
+    assert not hearing.is_heard(MANY[0], later)
 
 
 def test_nobody_joins_many_that_give_up_whom_it_hears() -> None:

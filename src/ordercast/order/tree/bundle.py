@@ -19,8 +19,8 @@ from ordercast.wire.header import digest_of
 TAGS = 1 << 64
 VISITS = 4  # of the control token: whoever has passed it on so often has looked at its links, too
 START = Instant(0)
-# How long what is said of stability waits for a packet to the same process; not as long as the acknowledgement of a
-# link (`links.config.NEAR`), so that one packet brings both.
+# How long what is said of stability waits for a packet to the same process. What goes up waits less long than the
+# acknowledgement of a link (`links.config.NEAR`), so that one packet brings both; what goes down frees memory alone.
 WAIT_NS = {
     BlockKind.DONE: 5 * MILLISECOND,
     BlockKind.KNOWN: 5 * MILLISECOND,

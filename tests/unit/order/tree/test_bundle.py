@@ -1,0 +1,49 @@
+"""The links of one process of a forest: one stands still only when both of its ends have had a processor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ordercast.model.ids import MILLISECOND, ConfigurationId, Incarnation, Instant, NodeId, process_id_from
+from ordercast.order.links.config import NEAR
+from ordercast.order.tree.bundle import VISITS, Bundle
+
+ONE, TWO = (process_id_from(NodeId(node), Incarnation(1)) for node in (1, 2))
+CONFIG = replace(NEAR, stall_ns=300 * MILLISECOND)
+
+
+def unanswered() -> Bundle:
+    """Return the links of a process whose packet to the other one is never acknowledged."""
+    bundle = Bundle(CONFIG, b"c" * 8, ONE, ConfigurationId(4, ONE), (ONE, TWO))
+    bundle.visited(1, Instant(0))
+    bundle.send(TWO, b"block", Instant(0))
+    assert list(bundle.flush(Instant(0)))
+    return bundle
+
+
+def passes(bundle: Bundle, visits: int | None) -> None:
+    """Let a second pass, in which the control token comes so often."""
+    for step in range(1, 101):
+        now = Instant(step * 10 * MILLISECOND)
+        if visits is None:
+            bundle.visited(None, now)
+        elif step % (100 // visits) == 0:
+            bundle.visited(1 + step, now)
+        list(bundle.flush(now))
+
+
+@pytest.mark.parametrize("visits", [VISITS + 1, 20, None])
+def test_a_link_that_stands_still_while_the_token_goes_round_is_broken(visits: int | None) -> None:
+    """None: there is no token, and time alone counts."""
+    bundle = unanswered()
+    passes(bundle, visits)
+    assert bundle.broken() == [TWO]
+    assert bundle.broken() == [], "it is told once"
+
+
+def test_a_link_whose_other_end_has_no_processor_is_not_broken() -> None:
+    bundle = unanswered()
+    passes(bundle, VISITS - 1)
+    assert bundle.broken() == []
