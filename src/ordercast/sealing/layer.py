@@ -136,12 +136,16 @@ class Sealing(PassingLayer):
         up = self.opener.opened_reads(packets, now)
         if up:
             effects = self.outward(self._engine.receive(up, now), now)
+        # What is left for later is sealed later: perhaps in another life, of which the others must have heard.
+        later = effects.pop() if effects and isinstance(effects[-1], Then) else None
         if self._must_renew:
             self._renew(now, effects)
         if self._answers:
             self._answer(now, effects)
         if self._presence_at <= now and not self._is_over:
             self._speak(now, effects)
+        if later is not None:
+            effects.append(later)
         return effects
 
     def wake(self, now: Instant) -> list[Effect]:

@@ -1,0 +1,77 @@
+"""The layer between an engine and its driver: what goes out, and in which order."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ordercast.model.effects import Broadcast, Effect, Then, in_order
+from ordercast.model.ids import MAIN, Instant, node_of
+from ordercast.model.inputs import Lane, Packet
+from ordercast.order.engine import Engine
+from ordercast.sealing.cipher import SALT_SIZE
+from ordercast.sealing.layer import Sealing
+from ordercast.sealing.own import OwnLife
+from ordercast.sealing.packet import LIFE_SIZE, NONCE, NONCE_LAYOUT, PRESENCE_BIT
+from ordercast.sim.sealed.cipher import PlainCipher
+from ordercast.wire.head import with_head
+
+from .stage import CLUSTER, KEY, NOW, RECEIVER, Ends, ring_of
+
+LATER = b"what a Then brings"
+
+
+class _Leaving:
+    """An engine that leaves the work of every input for later."""
+
+    traffic = None
+
+    def start(self, *inputs: object) -> list[Effect]:
+        return []
+
+    def receive(self, *inputs: object) -> list[Effect]:
+        packet = with_head(CLUSTER, RECEIVER, LATER)
+        return [Then(lambda: [Broadcast([(packet, len(packet))])])]
+
+
+def _sealing() -> Sealing:
+    salts = (bytes((number,)) * SALT_SIZE for number in range(7, 20))
+    engine, node = cast(Engine, _Leaving()), node_of(RECEIVER)
+    sealing = Sealing(
+        engine, node, ring_of(KEY), PlainCipher(), lambda: next(salts), lambda attachment, lane: CLUSTER, {MAIN: 1}
+    )
+    sealing.start(cast(Any, {}), cast(Any, 6), NOW)
+    return sealing
+
+
+def _packets(effects: list[Effect]) -> list[bytes]:
+    return [packet for effect in in_order(effects) if isinstance(effect, Broadcast) for packet in effect.packets]
+
+
+def _life_and_number(packet: bytes) -> tuple[bytes, int]:
+    _, life, high, low = NONCE_LAYOUT.unpack(packet[NONCE])
+    return life.to_bytes(LIFE_SIZE, "big"), (high & ~PRESENCE_BIT) << 32 | low
+
+
+def _read(data: bytes) -> Packet:
+    return Packet(data, len(data), Lane.DATA)
+
+
+def test_a_life_that_is_drawn_again_is_told_before_anything_is_sealed_in_it_also_where_work_is_left_for_later() -> None:
+    sealing, others = _sealing(), Ends()
+    before, name = sealing.own.id, sealing.own.name
+    others.sealer = OwnLife(others.cipher, before + bytes(SALT_SIZE - LIFE_SIZE))
+    same_number = others.presence()
+    others.sealer = OwnLife(others.cipher, bytes((1,)) * SALT_SIZE)
+    reads = [_read(one) for one in (others.presence(name), others.sealed(b"a body")[0], same_number)]
+    told, later = _packets(sealing.receive(reads, NOW))
+    assert sealing.own.id != before
+    assert LATER in later
+    assert [_life_and_number(one)[0] for one in (told, later)] == [sealing.own.id] * 2
+
+
+def test_numbers_rise_in_what_goes_out_also_where_work_is_left_for_later() -> None:
+    sealing, others = _sealing(), Ends()
+    reads = [_read(one) for one in (others.presence(sealing.own.name), others.sealed(b"a body")[0])]
+    presence, later = _packets(sealing.receive(reads, Instant(NOW + 10**12)))
+    assert LATER in later
+    assert _life_and_number(presence) < _life_and_number(later)
