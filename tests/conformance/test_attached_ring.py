@@ -528,6 +528,17 @@ def test_who_has_more_to_carry_than_two_visits_take_asks_for_a_whole_window(shar
     assert len(data_of(effects)) == SMALL.window == 8
 
 
+@pytest.mark.parametrize(("sent_before", "count"), [(3, 8), (8, 4), (11, 1), (12, 0)])
+def test_a_whole_window_is_no_more_than_a_rotation_may_have_which_is_what_receivers_have_room_for(
+    sent_before: int, count: int
+) -> None:
+    assert SMALL.window + SMALL.visit_max == 12
+    solo = AttachedSolo().to_operational()
+    solo.carry(*"abcdefghijklmnopq")
+    effects = solo.pass_token(seq=Seq(sent_before), budget=8, waiting=0, counted=(0, 0, 0))
+    assert len(data_of(effects)) == count
+
+
 def test_who_has_several_networks_beneath_never_sends_more_than_its_share() -> None:
     solo = AttachedSolo(ONE, beneath="two networks").to_operational()
     solo.carry(*"abcdefghijklmnopq")

@@ -85,7 +85,7 @@ class Parts:
     is_stamped: bool = False  # likewise: deliveries carry stamps, and clocks are raised from outside
     outbox_of: Callable[[RingConfig], Outbox] = lambda config: Outbox(config.body_size_max)
     attached: Attached | None = None  # the ring's place in a network of rings, if it is in one
-    full_visits: RingConfig | None = None  # the configuration for visits of a member that has much to carry
+    has_full_visits: bool = False  # a member that has much to carry asks for a whole window
     settings: Mapping[str, int] = field(default_factory=dict)  # keys on which members must agree: a digest of each
     freezes_at_entry: bool = False  # what is written on a Commit token stands: nothing old is taken or delivered then
 

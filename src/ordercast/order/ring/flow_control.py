@@ -45,9 +45,19 @@ def fair_share(budget: int, wanted: int, waiting: int) -> int:
     return min(budget, max(1, budget * wanted // max(1, waiting)))
 
 
-def allowance(window: int, visit_max: int, share: int, seq: Seq, received_seq: Seq, retransmitted: int) -> int:
+def allowance(
+    window: int,
+    visit_max: int,
+    share: int,
+    seq: Seq,
+    received_seq: Seq,
+    retransmitted: int,
+    visit_most: int | None = None,
+) -> int:
     """New packets of this visit. Retransmissions come first, up to `visit_max`: they are what lets the window move on.
     They count against the rotation, those of this visit too, but not against this member's share: who happens to stand
-    behind a member that misses packets would never send."""
+    behind a member that misses packets would never send. Who may send more in this visit than others (`visit_most`)
+    has no more room for it: receive buffers and stores are as large as `window` and `visit_max` say."""
     in_rotation = seq - received_seq + retransmitted
-    return max(0, min(visit_max, window + visit_max - in_rotation, share))
+    most = visit_max if visit_most is None else visit_most
+    return max(0, min(most, window + visit_max - in_rotation, share))

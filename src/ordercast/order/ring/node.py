@@ -55,7 +55,7 @@ class RingNode(Frame):
         promises = Promises(engine, PROMISED, SERVICES, config.message_size_max)
         parts = parts_of(config, settles=settles, is_stamped=stamps, attached=attached)
         if attached is not None and beneath == ONE_NETWORK:  # several are judged by how much one may bring first
-            parts = replace(parts, full_visits=replace(config, visit_max=config.window))
+            parts = replace(parts, has_full_visits=True)
         super().__init__(node, config, promises, parts, verbose=verbose, beneath=beneath, other_engines=other_engines)
 
     # What a driver asks

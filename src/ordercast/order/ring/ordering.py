@@ -40,16 +40,19 @@ def visit(
     source: Source,
     config: RingConfig,
     *,
+    visit_most: int | None = None,
     is_behind: bool = False,
     is_attached: bool = False,
 ) -> Visit:
-    """Do a member's work with the token, and remember what the next visit needs. `source` has some `wanted` packets;
+    """Do a member's work with the token, and remember what the next visit needs. `source` has some `wanted` packets,
+    of which this visit takes up to `visit_max`, or `visit_most`;
     `is_behind` tells that the application cannot take more deliveries. In a network of rings (`is_attached`) all
     packets of a visit have one timestamp, and nobody stops for an application: others wait for what is carried."""
     memory, store = ring.memory, ring.store
     answers, unanswered = _answer(ring, token.requests, config.visit_max) if token.requests else ([], [])
-    if wanted > config.visit_max:
-        wanted = config.visit_max
+    most = config.visit_max if visit_most is None else visit_most
+    if wanted > most:
+        wanted = most
     answered = len(answers)
     mine: Counts = (answered, wanted, is_behind)
     told = (memory.retransmitted, memory.wanted, memory.was_behind)
@@ -68,7 +71,7 @@ def visit(
     fresh: list[PacketRun] = []
     if wanted:
         share = fair_share(budget, wanted, waiting)
-        allowed = allowance(window, config.visit_max, share, seq, memory.received_seq, retransmitted)
+        allowed = allowance(window, config.visit_max, share, seq, memory.received_seq, retransmitted, most)
         fresh = source(Seq(seq + 1), token_round, token.timestamp, allowed)
         for run in fresh:
             _keep(ring, run)

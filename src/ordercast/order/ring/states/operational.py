@@ -20,7 +20,6 @@ from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.working import Working
 from ordercast.order.membership.step import Facts, Step
 from ordercast.order.membership.timers import Timer
-from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.ordering import sums_of, with_news
 from ordercast.order.ring.states.token_visit import (
     accepted,
@@ -160,8 +159,9 @@ class Operational(Working):
             wanted,
             source,
             step,
-            _limits(facts),
+            facts.config,
             amend,
+            visit_most=_visit_most(facts),
             is_behind=facts.is_behind,
             passes_on=not keeps,
         )
@@ -244,13 +244,13 @@ class Operational(Working):
         return facts.installed.memory.safe_seq < facts.own_seq  # what is safe was delivered when it became so
 
 
-def _limits(facts: Facts) -> RingConfig:
-    """Return the configuration for a visit. Who has more to carry than two of its visits take asks for as much of the
-    rotation as it needs, up to a whole window: the token then gives less to those who send for themselves, on all rings
-    from which this comes, and users need not be stopped."""
-    config, full, outbox = facts.config, facts.parts.full_visits, facts.outbox
-    is_pressed = full is not None and isinstance(outbox, TwoQueues) and outbox.carries_more_than(2 * config.visit_max)
-    return full if full is not None and is_pressed else config
+def _visit_most(facts: Facts) -> int:
+    """Return how many packets a visit may have. Who has more to carry than two of its visits take asks for as much of
+    the rotation as it needs, up to a whole window: the token then gives less to those who send for themselves, on all
+    rings from which this comes, and users need not be stopped."""
+    config, outbox = facts.config, facts.outbox
+    is_pressed = isinstance(outbox, TwoQueues) and outbox.carries_more_than(2 * config.visit_max)
+    return config.window if is_pressed and facts.parts.has_full_visits else config.visit_max
 
 
 def outbox_source(facts: Facts) -> Source:

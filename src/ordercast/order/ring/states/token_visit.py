@@ -93,6 +93,7 @@ def work(
     config: RingConfig,
     amend: Callable[[Token], Token],
     *,
+    visit_most: int | None = None,
     is_behind: bool = False,
     passes_on: bool = True,
 ) -> Token:
@@ -100,7 +101,9 @@ def work(
     facts = step.facts
     token.timestamp = believed_clock(facts.clock.tick, token.timestamp, is_new=facts.parts.is_stamped)
     is_attached = facts.parts.attached is not None
-    done = visit(ring, token, wanted, source, config, is_behind=is_behind, is_attached=is_attached)
+    done = visit(
+        ring, token, wanted, source, config, visit_most=visit_most, is_behind=is_behind, is_attached=is_attached
+    )
     forwarded = done.token if amend is unchanged else amend(done.token)
     facts.clock.hear(forwarded.timestamp)
     if done.before:
