@@ -539,6 +539,18 @@ def test_a_whole_window_is_no_more_than_a_rotation_may_have_which_is_what_receiv
     assert len(data_of(effects)) == count
 
 
+def test_a_whole_window_is_for_freight_and_users_of_a_gateway_send_no_more_than_they_would_otherwise() -> None:
+    solo = AttachedSolo().to_operational()
+    solo.submit(*(f"native {number}" for number in range(12)), size=1000)
+    solo.carry(*"abcdefghijklmnopq")
+    found = texts(solo.pass_token(budget=8, waiting=0, counted=(0, 0, 0)))
+    assert len(found) == SMALL.window
+    assert sum(text.startswith("native") for text in found) == SMALL.visit_max // 2
+    solo.carry(*"rstu")  # of 17 eleven are left
+    found = texts(solo.pass_token(budget=8, waiting=0, counted=(0, 0, 0)))
+    assert sum(text.startswith("native") for text in found) == SMALL.visit_max // 2
+
+
 def test_who_has_several_networks_beneath_never_sends_more_than_its_share() -> None:
     solo = AttachedSolo(ONE, beneath="two networks").to_operational()
     solo.carry(*"abcdefghijklmnopq")

@@ -88,9 +88,10 @@ class TwoQueues(Outbox):
         self._freight_packets += sum(one.count for one in freight)
         self.freight_size += sum(one.size for one in freight)
 
-    def carries_more_than(self, packets: int) -> bool:
-        """Whether so many packets of freight wait, and more."""
-        return self._freight_packets > packets
+    @property
+    def freight_packets(self) -> int:
+        """Packets of freight that wait."""
+        return self._freight_packets
 
     def packets(self) -> int:
         if not self._clock.covers(self._clock.tick + 1):
@@ -98,16 +99,25 @@ class TwoQueues(Outbox):
         return self._freight_packets + (0 if self.is_held else super().packets())
 
     def runs(
-        self, heading: Heading, me: ProcessId, first: Seq, token_round: int, tick: int, limit: int
+        self,
+        heading: Heading,
+        me: ProcessId,
+        first: Seq,
+        token_round: int,
+        tick: int,
+        limit: int,
+        natives_max: int | None = None,
     ) -> list[PacketRun]:
-        """Return up to `limit` packets, all with one tick; while freight waits, at most half of them are natives."""
+        """Return up to `limit` packets, all with one tick, and up to `natives_max` natives. While freight waits, at
+        most half of the lower of the two are natives."""
         if not self._clock.covers(tick):
             return []
         natives = 0 if self.is_held else super().packets()
-        carried = self._take_freight(limit - min(natives, limit // 2))
+        most = limit if natives_max is None else min(limit, natives_max)
+        carried = self._take_freight(limit - min(natives, most // 2))
         runs = build_raw(heading, carried, me, first, token_round, tick) if carried else []
         sent = sum(run.count for run in runs)
-        loads = [] if self.is_held else [_as_native(load) for load in self.take(limit - sent)]
+        loads = [] if self.is_held else [_as_native(load) for load in self.take(min(limit - sent, most))]
         return runs + build_runs(heading, loads, me, Seq(first + sent), token_round, tick)
 
     def _take_freight(self, limit: int) -> list[RawRun]:

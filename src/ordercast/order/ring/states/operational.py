@@ -247,10 +247,12 @@ class Operational(Working):
 def _visit_most(facts: Facts) -> int:
     """Return how many packets a visit may have. Who has more to carry than two of its visits take asks for as much of
     the rotation as it needs, up to a whole window: the token then gives less to those who send for themselves, on all
-    rings from which this comes, and users need not be stopped."""
+    rings from which this comes, and users need not be stopped. Its own users have no more of a visit by that."""
     config, outbox = facts.config, facts.outbox
-    is_pressed = isinstance(outbox, TwoQueues) and outbox.carries_more_than(2 * config.visit_max)
-    return config.window if is_pressed and facts.parts.has_full_visits else config.visit_max
+    if not facts.parts.has_full_visits or not isinstance(outbox, TwoQueues):
+        return config.visit_max
+    is_pressed = outbox.freight_packets > 2 * config.visit_max
+    return min(config.window, outbox.freight_packets + config.visit_max // 2) if is_pressed else config.visit_max
 
 
 def outbox_source(facts: Facts) -> Source:
@@ -259,7 +261,8 @@ def outbox_source(facts: Facts) -> Source:
     def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[PacketRun]:
         outbox, heading = facts.outbox, facts.installed.heading
         if isinstance(outbox, TwoQueues):
-            runs = outbox.runs(heading, facts.me, first, token_round, timestamp + 1, limit)
+            natives_max = facts.config.visit_max
+            runs = outbox.runs(heading, facts.me, first, token_round, timestamp + 1, limit, natives_max)
         else:
             runs = build_runs(heading, outbox.take(limit), facts.me, first, token_round, timestamp + 1)
         if runs:
