@@ -67,7 +67,7 @@ class Copy:
     def apply_held(self, size_max: int, count_max: int | None = None) -> Iterator[tuple[int, int, Outcome | None]]:
         """Apply what is held, in order, about so many bytes of it and up to so many commands in all: life, request and
         outcome of each; None: it does not count, because one that its sender has sent before it was not applied. Its
-        sender knows that as well, and sends both again."""
+        sender knows that as well, and sends it again, with the one before it if that was not refused."""
         track = self.track
         assert track is not None
         done = []

@@ -433,14 +433,18 @@ class Core(Remembering):
             effects.append(GoOn())
 
     def _apply_some(self, size_max: int, count_max: int | None, effects: list[Effect]) -> None:
+        again: list[bytes] = []
         try:
             for life, request, outcome in self._copy.apply_held(size_max, count_max):
                 if life == self.me.life and outcome is None:
                     self.ahead += 1
+                    again += self._requests.came_ahead(request)
                 elif life == self.me.life and outcome is not None:
                     self._requests.confirm(request, outcome, effects)
         except Exception as error:
             self._spoil(error, effects)
+        if again:
+            effects.append(Send(tuple(again)))
 
     def _spoil(self, error: Exception, effects: list[Effect]) -> None:
         self._copy.spoil()

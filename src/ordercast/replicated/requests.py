@@ -31,6 +31,7 @@ class Requests:
     waiting: dict[int, Request] = field(default_factory=dict)  # by number, rising
     last: int = 0
     is_behind: bool = False  # some of them are not sent in this view: they come first
+    again: int = 0  # those up to this one were sent once more in this view, since one came without the one before it
 
     @property
     def is_full(self) -> bool:
@@ -62,9 +63,18 @@ class Requests:
         if number in self.waiting:
             self.waiting[number].copies += 1
 
+    def came_ahead(self, number: int) -> list[bytes]:
+        """It came without the one before it: that was refused while this one was under way, before a replica was loaded
+        with which there is a quorum. Neither it counts nor do those behind it; return them, to be sent once more."""
+        request = self.waiting.get(number)
+        if request is None or not request.is_underway or number <= self.again:
+            return []
+        self.again = self.last
+        return [self.payload(each) for each, later in self.waiting.items() if each >= number and later.is_underway]
+
     def state_is_sent(self) -> None:
         """Whatever was sent before comes before the STATE."""
-        self.is_behind = bool(self.waiting)
+        self.is_behind, self.again = bool(self.waiting), 0
         for request in self.waiting.values():
             request.is_underway = False
 

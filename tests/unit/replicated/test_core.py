@@ -164,6 +164,29 @@ def test_a_stale_voter_that_is_loaded_makes_a_quorum() -> None:
     assert stage.words("b", "c") == [[b"one", b"two", b"three"]] * 2
 
 
+def test_a_request_is_not_lost_behind_one_that_was_refused_before_there_was_a_quorum() -> None:
+    """It names that one, and it was under way when the replica was loaded with which there is a quorum."""
+    stage = begun()
+    stage.view(2, "a", "b")
+    stage.settle("a", "b")
+    stage.submit("a", b"two")
+    stage.settle("a", "b")
+    stage.view(3, "b", "c")
+    stage.submit("b", b"refused")
+    stage.submit("b", b"three")
+    stage.submit("b", b"four")
+    late = [stage.queue.pop() for _ in range(2)]
+    stage.settle("b", "c")
+    assert [refused.request for refused in stage.refused("b")] == [1]
+    stage.transfer("c")
+    stage.queue.extend(reversed(late))
+    stage.deliver("b", "c", count=2)
+    stage.submit("b", b"five")
+    stage.settle("b", "c")
+    assert stage.words("b", "c") == [[b"one", b"two", b"three", b"four", b"five"]] * 2
+    assert [request for request, _ in stage.confirmed("b")] == [2, 3, 4]
+
+
 def test_a_gap_in_the_stream_costs_the_vote() -> None:
     stage = begun()
     stage.carry_out("b", stage.cores["b"].cut_off("b"))
