@@ -354,9 +354,9 @@ def _holds_stop_carriers(patch: pytest.MonkeyPatch) -> None:
 
 
 PLANTED = (
-    PlantedFault("joins before interest", _joins_before_interest, (57,), Filtering),
+    PlantedFault("joins before interest", _joins_before_interest, (5,), Filtering),
     PlantedFault("strangers want nothing", _strangers_want_nothing, (0,), Filtering),
-    PlantedFault("marks without interest", _marks_without_interest, (5,), Filtering),
+    PlantedFault("marks without interest", _marks_without_interest, (30,), Filtering),
     PlantedFault("interest lowered at the merge", _interest_lowered_at_the_merge, (), Sleepy),
     PlantedFault("holds stop carriers", _holds_stop_carriers, (0,)),
     PlantedFault("agreed rings", _agreed_rings, (6,)),
