@@ -131,9 +131,11 @@ class Hearing:
         return bool(self._members) and self._members.issuperset(heard)
 
     def hold_down(self, processes: Iterable[ProcessId], now: Instant, *, is_blamed: bool = False) -> None:
-        """These were given up; those among them that we hear shall not be considered for a while."""
+        """These were given up; those among them that we hear shall not be considered for a while. Who did not answer is
+        heard by its Joins, or not at all: what it said as a member of many, long ago, counts for nothing."""
         for process in processes:
-            if not self.is_heard(process, now):
+            last = self._heard.get(process)
+            if last is None or now - last >= (self._lifetime_of(process) if is_blamed else self._lifetime):
                 continue
             before = self._held.get(process)
             if before is not None and before.is_blamed and now < before.until and not is_blamed:

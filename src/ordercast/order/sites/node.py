@@ -50,6 +50,8 @@ from ordercast.wire.head import cluster_id_from
 
 EntriesInARow = tuple[int, ProcessId, Sequence[bytes], Sequence[int]]
 
+AT_A_TIME = 64  # entries that are looked at behind a run, since not all of them are alike
+
 _OF_STORAGE = (AlarmKind.WITHOUT_STORAGE, AlarmKind.STORAGE_REPAIRED)
 
 
@@ -295,7 +297,8 @@ class SitesNode:
             speaker.after_entry(now)
             while taken < len(entries):
                 effects += self._drained()
-                taken += tape.take_alike(entries[taken:], originator, seq + taken, stamps[taken:], where)
+                some = slice(taken, taken + AT_A_TIME)
+                taken += tape.take_alike(entries[some], originator, seq + taken, stamps[some], where)
                 speaker.after_entry(now)
             effects += self._drained()
         return effects

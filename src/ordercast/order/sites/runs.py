@@ -102,8 +102,11 @@ def read_entries(entries: Sequence[bytes]) -> EntryRun | None:
 def _alike(entries: Sequence[bytes], before: int, at: int, number: int, each: int) -> int:
     """Return how many entries, from the first on, have its length and its head, but for the number, which is that of
     the message that follows. It stands behind so many bytes; `at` is where the messages begin."""
-    count, first, head_of = len(entries), entries[0], _head_of(at)
-    if count > 1 and len(entries[1]) != len(first):
+    first, head_of = entries[0], _head_of(at)
+    count = _alike_at_most(entries, before, at, number, each)
+    if count < len(entries):
+        entries = entries[:count]
+    if count == 1:
         return 1
     lengths = list(map(len, entries))
     sized = count if lengths.count(len(first)) == count else _matching(lengths, [len(first)] * count)
@@ -114,6 +117,24 @@ def _alike(entries: Sequence[bytes], before: int, at: int, number: int, each: in
     if b"".join(found) == expected:
         return sized
     return _matching(found, [expected[index : index + at] for index in range(0, sized * at, at)])
+
+
+def _alike_at_most(entries: Sequence[bytes], before: int, at: int, number: int, each: int) -> int:
+    """Return so many that no more are alike: all of them, or at most twice as many as there are. So what is looked at
+    in vain is never much, and where senders take turns it is one entry."""
+    count, first = len(entries), entries[0]
+    front, behind, length = first[:before], first[before + _NUMBER.size : at], len(first)
+
+    def is_in_turn(index: int) -> bool:
+        entry = entries[index]
+        return len(entry) == length and entry[:at] == front + _NUMBER.pack(number + index * each) + behind
+
+    if count == 1 or is_in_turn(count - 1):
+        return count
+    found = 1
+    while is_in_turn(found):
+        found = min(2 * found, count - 1)
+    return found
 
 
 def _matching(found: Sequence[object], expected: Sequence[object]) -> int:

@@ -138,6 +138,19 @@ def test_the_hold_down_doubles_up_to_a_limit() -> None:
     assert lengths == [1, 2, 4, 8, 8, 8]
 
 
+def test_a_member_of_many_that_was_cut_off_is_not_held_down() -> None:
+    """It announced itself seldom, and nobody has heard it since: it could not be heard when it was given up."""
+    many = tuple(process(number) for number in range(1, 41))
+    hearing = Hearing(ONE, CONFIG)
+    hearing.installed(many)
+    hearing.hear(THREE, NOW)
+    assert hearing.is_heard(THREE, LATER)
+    hearing.hold_down([THREE], LATER)
+    assert not hearing.is_held_down(THREE, LATER)
+    hearing.hold_down([THREE], LATER, is_blamed=True)  # the ring was whole when it was blamed
+    assert hearing.is_held_down(THREE, LATER)
+
+
 def test_the_hold_down_is_forgotten_after_a_quiet_time() -> None:
     hearing = Hearing(ONE, CONFIG)
     hearing.hear(THREE, NOW)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, SupportsIndex
+
 import pytest
 
 from ordercast.model.inputs import Submissions
@@ -137,3 +139,24 @@ def test_early_runs_go_up_at_once_and_once() -> None:
     for rank in (1, 2):
         order.promise(rank, 0, 99, 0)
     assert passed(order) == []
+
+
+def test_where_senders_take_turns_little_is_looked_at_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one(sender: int, number: int) -> bytes:
+        return encode(DataEntry(DIGEST, (), UnitBody((SessionRun(sender, number, 1, Service.AGREED),), (b"x",))))
+
+    looked = 0
+
+    class Looked(bytes):
+        def __getitem__(self, key: SupportsIndex | slice) -> Any:
+            nonlocal looked
+            looked += 1
+            return super().__getitem__(key)
+
+    entries = [Looked(one(sender, number)) for number in range(1, 101) for sender in (7, 8, 8, 8)][:100]
+    taken = 0
+    while taken < len(entries):
+        found = read_entries(entries[taken:])
+        assert found is not None and found.entries in (1, 2, 3)
+        taken += found.entries
+    assert looked < 30 * len(entries)
