@@ -46,13 +46,15 @@ class _Aside(NamedTuple):
 
 
 def _is_told_by(last: Carried, stretch: Stretch, since: Stamp) -> bool:
-    """Whether something tells only how far a ring has come, of which more comes the same way: that tells it, too."""
+    """Whether something tells only how far a ring has come, of which more comes the same way: that tells it, too.
+    What is kept for a link comes in the order of each gateway that carries it, so it may lie below."""
     told = last.item
     return (
         isinstance(told, Stretch)
         and told.is_hollow
         and not told.is_safe
         and (told.ring, last.since) == (stretch.ring, since)
+        and told.seqs[-1] < stretch.seqs[-1]
     )
 
 

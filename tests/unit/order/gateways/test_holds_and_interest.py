@@ -105,6 +105,28 @@ def test_interest_that_was_lost_in_between_is_not_in_force() -> None:
     assert masks.in_force == chat
 
 
+def test_users_are_passed_what_the_interest_delivered_last_names_and_what_was_said_since() -> None:
+    masks = Masks(_known(), is_filtering=True)
+    less = _said(masks, bucket_mask("chat"))
+    assert masks.is_for_users(_packets("news"))  # whoever is at another place in the order may count on it
+    masks.delivered(less)
+    assert not masks.is_for_users(_packets("news"))
+    assert masks.is_for_users(_packets("news", "chat"))
+    assert masks.is_for_users(_packets())
+    masks.want(0)
+    assert masks.is_for_users(_packets("chat"))  # users want it no more, but that has not been said
+    more = _said(masks, bucket_mask("news"))
+    assert masks.is_for_users(_packets("news")) and masks.is_for_users(_packets("chat"))
+    masks.delivered(more)
+    assert masks.is_for_users(_packets("news")) and not masks.is_for_users(_packets("chat"))
+
+
+def test_users_are_passed_everything_where_nothing_is_filtered() -> None:
+    masks = Masks(_known(), is_filtering=False)
+    masks.want(0)
+    assert masks.is_for_users(_packets("news"))
+
+
 def test_everything_is_wanted_while_a_ring_is_to_merge_and_until_all_are_past_it() -> None:
     known = _known()
     masks = Masks(known, is_filtering=True)
