@@ -33,7 +33,7 @@ from ordercast.order.baselines.two_phase import TwoPhase
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.gateways import promised as gateways
 from ordercast.order.gateways.config import GatewaysConfig
-from ordercast.order.links.config import NEAR
+from ordercast.order.links.config import near
 from ordercast.order.membership.states import moves
 from ordercast.order.ring import promised as ring
 from ordercast.order.ring.config import RingConfig
@@ -172,9 +172,7 @@ def tree_over(setup: Setup, control: ObservedEngine) -> TreeNode:
     from ordercast.order.tree.node import TreeNode
 
     config: TreeConfig = setup.tables["tree"]
-    patience = config.link_patience_ns
-    calm = max(NEAR.ack_ns, min(NEAR.calm_ns, patience // 3))  # a link must not seem to stand still meanwhile
-    links = replace(NEAR, packet_size=setup.ring.packet_size_max, stall_ns=patience, calm_ns=calm)
+    links = replace(near(config.link_patience_ns), packet_size=setup.ring.packet_size_max)
     return TreeNode(setup.node, setup.ring, config, links, InnerRing(control, MAIN, CONTROL), control)
 
 

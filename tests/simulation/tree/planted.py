@@ -263,7 +263,7 @@ FAULTS = [
     PlantedFault("a channel shared by children", _passed_on_to_all, range(0, 8)),
     PlantedFault("blocks that do not belong there", _nothing_is_shared, range(0, 8)),
     PlantedFault("data taken after the report", _taken_after_the_report, range(0, 40)),
-    PlantedFault("completing in the transitional configuration", _completed_at_the_end, range(570, 571)),
+    PlantedFault("completing in the transitional configuration", _completed_at_the_end, range(8, 9)),
     PlantedFault("a directory whose digest is not checked", _wishes_forgotten, range(0, 40)),
     PlantedFault("what all have is kept", _never_forgotten, range(0, 8)),
 ]

@@ -74,6 +74,6 @@ def _implied_before_the_later_one(patch: pytest.MonkeyPatch) -> None:
 SCENE_FAULTS: list[tuple[str, Plant, SimOptions, int]] = [
     ("nothing implied", nothing_implied, LOST_ENTRY, 6),
     ("implied messages just before the later one", _implied_before_the_later_one, LOST_ENTRY, 6),
-    ("reconciled messages sent again", reconciled_sent_again, BROKEN_LINK, 2),
+    ("reconciled messages sent again", reconciled_sent_again, BROKEN_LINK, 5),
     ("messages of lost sources forgotten", _lost_sources_forgotten, LOST_SOURCE, 4),
 ]

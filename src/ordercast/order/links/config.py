@@ -3,7 +3,7 @@ at once; `NEAR` for processes beside each other, where they are passed up in ord
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND
@@ -86,3 +86,18 @@ NEAR = LinkConfig(
     silence_ns=0,
     stall_ns=300 * MILLISECOND,
 )
+
+
+def near(stall_ns: int) -> LinkConfig:
+    """Return `NEAR` for links that fail when nothing moves for so long. While something is to move, a timer of theirs
+    goes off before half of that has passed: whoever does nothing for longer was paused, and counts anew
+    (`tree.bundle`)."""
+    return replace(
+        NEAR,
+        stall_ns=stall_ns,
+        ack_ns=min(NEAR.ack_ns, stall_ns // 4),
+        calm_ns=min(NEAR.calm_ns, stall_ns // 3),
+        tail_ns=min(NEAR.tail_ns, stall_ns // 12),
+        tail_max_ns=min(NEAR.tail_max_ns, stall_ns // 3),
+        again_max_ns=max(NEAR.again_min_ns, min(NEAR.again_max_ns, stall_ns // 3)),
+    )

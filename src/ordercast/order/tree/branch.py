@@ -51,6 +51,7 @@ class Branch:
         self._to_send: list[tuple[ProcessId, bytes]] = []
         self._answers: dict[tuple[ProcessId, int], list[GivenPlace]] = {}  # ORDERED, by source and birth
         self._known: dict[tuple[ProcessId, int], list[int]] = {}  # likewise, by entry
+        self._was_closing = False  # when it was last asked what goes out
         self._unsettled: list[HeldBlock] | None = None  # what the next message of the control stream waits for
 
     # Births
@@ -250,6 +251,7 @@ class Branch:
     def flush(self, opening: int) -> tuple[list[tuple[ProcessId, bytes]], list[Closed]]:
         """Return what goes out on links, and which trees have closed for the opening that was ordered last."""
         sending: list[tuple[ProcessId, bytes]] = []
+        self._was_closing = bool(self.closing)  # others still wait for the last word of what finishes with it
         if self._known:
             for (process, birth), numbers in self._known.items():
                 sending.append((process, encode_numbers(BlockKind.KNOWN, birth, numbers)))
@@ -279,7 +281,7 @@ class Branch:
         for that: a safe message, the end of a birth, a control message."""
         stream = self.stream
         urgent = NOBODY if stream is None else stream.take_urgent()
-        is_calm = not self.closing and self._unsettled is None and not self.source.safe
+        is_calm = not self._was_closing and self._unsettled is None and not self.source.safe
         return urgent if is_calm and (stream is None or not stream.safe_held) else None
 
     @property

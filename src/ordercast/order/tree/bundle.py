@@ -83,9 +83,9 @@ class Bundle:
             link.send((*self._waited(process), block))
 
     def hurry(self, now: Instant) -> None:
-        """Somebody waits: let everything leave with this input."""
-        for waiting in self._waiting.values():
-            waiting.due = now
+        """Somebody waits: let everything leave with this input, and be acknowledged as soon as other packets."""
+        for process in list(self._waiting):
+            self._link(process, now).send(self._waited(process))
 
     def _waited(self, process: ProcessId) -> list[bytes]:
         waiting = self._waiting.pop(process, None)

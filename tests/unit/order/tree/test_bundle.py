@@ -6,11 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from ordercast.model.effects import Unicast
 from ordercast.model.ids import MILLISECOND, ConfigurationId, Incarnation, Instant, NodeId, process_id_from
-from ordercast.order.links.config import NEAR
-from ordercast.order.tree.bundle import VISITS, Bundle
+from ordercast.order.links.codec import CALM
+from ordercast.order.links.config import NEAR, near
+from ordercast.order.tree.blocks import BlockKind, encode_count
+from ordercast.order.tree.bundle import VISITS, WAIT_NS, Bundle
 
 ONE, TWO = (process_id_from(NodeId(node), Incarnation(1)) for node in (1, 2))
+FLAGS = 23  # where they are in a packet of a link
 CONFIG = replace(NEAR, stall_ns=300 * MILLISECOND)
 
 
@@ -47,3 +51,31 @@ def test_a_link_whose_other_end_has_no_processor_is_not_broken() -> None:
     bundle = unanswered()
     passes(bundle, VISITS - 1)
     assert bundle.broken() == []
+
+
+def test_what_leaves_since_somebody_waits_is_acknowledged_as_soon_as_other_packets() -> None:
+    """A loss would be found a tenth of a second later else."""
+    for hurries in (False, True):
+        bundle = Bundle(CONFIG, b"c" * 8, ONE, ConfigurationId(4, ONE), (ONE, TWO))
+        bundle.send(TWO, encode_count(BlockKind.SAFE, 1, 1), Instant(0), can_wait=True)
+        now = Instant(0 if hurries else WAIT_NS[BlockKind.SAFE])
+        if hurries:
+            bundle.hurry(now)
+        (unicast,) = bundle.flush(now)
+        assert isinstance(unicast, Unicast)
+        assert bool(unicast.bursts[0][0][FLAGS] & CALM) is not hurries
+
+
+@pytest.mark.parametrize("patience", [20, 60, 120, 200, 300, 1000])
+def test_a_link_is_broken_by_its_own_timers_however_long_its_patience_is(patience: int) -> None:
+    """A process that is called when it wants to be was not paused, even if nobody else gives it anything to do."""
+    config = near(patience * MILLISECOND)
+    config.validate()
+    bundle = Bundle(config, b"c" * 8, ONE, ConfigurationId(4, ONE), (ONE, TWO))
+    bundle.visited(None, Instant(0))
+    bundle.send(TWO, encode_count(BlockKind.SAFE, 1, 1), Instant(0), can_wait=True)
+    while not (broken := bundle.broken()):
+        now = bundle.next_deadline()
+        assert now is not None and now <= 2 * patience * MILLISECOND + WAIT_NS[BlockKind.SAFE]
+        list(bundle.flush(Instant(now + MILLISECOND // 2)))
+    assert broken == [TWO]
