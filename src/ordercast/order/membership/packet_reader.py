@@ -34,7 +34,7 @@ DATA_KIND = bytes((MessageKind.DATA,))
 ROSTER_KIND = bytes((MessageKind.ROSTER,))
 PIECE_KIND = bytes((MessageKind.PIECE,))
 ANNOUNCEMENT_KIND = bytes((MessageKind.ANNOUNCEMENT,))
-ANNOUNCED_MAX = 256  # announcements that are known by their bytes
+ANNOUNCED_MAX = 256  # processes whose last announcements are known by their bytes
 
 
 class PacketReader:
@@ -51,7 +51,8 @@ class PacketReader:
         self._suspicion = Suspicion(engines, domains)
         self._reach = config.ahead_max
         self._lane = Lane.DATA
-        self._announced: dict[bytes, WireMessage] = {}  # by their bytes: most say what their senders have said before
+        # What each process has announced last, as bytes and as read: most say it again and again.
+        self._announced: dict[ProcessId, tuple[bytes, WireMessage]] = {}
 
     def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return self._lane
@@ -167,12 +168,13 @@ class PacketReader:
             self._refuse(data, error, step)
 
     def _announcement(self, data: bytes, cluster: bytes) -> WireMessage:
-        message = self._announced.get(data)
-        if message is None:
+        sender = transmitter_of(data)
+        known = self._announced.get(sender)
+        if known is None or known[0] != data:
             if len(self._announced) >= ANNOUNCED_MAX:
                 self._announced.clear()
-            message = self._announced[data] = decode(data, cluster)
-        return message
+            known = self._announced[sender] = data, decode(data, cluster)
+        return known[1]
 
     def _refuse(self, packet: bytes, error: WireError, step: Step) -> None:
         """Drop a packet; a person is told of a node that speaks another version, or runs another engine."""
