@@ -14,7 +14,9 @@ from ordercast.sim.swarm import hostile_options
 from .planted import PLANTED
 
 
-@pytest.mark.parametrize("name", ["anyone raises the aru", "safe is delivered as agreed"])
+@pytest.mark.parametrize(
+    "name", ["anyone raises the aru", pytest.param("safe is delivered as agreed", marks=pytest.mark.long)]
+)
 def test_a_planted_fault_is_shrunk_to_a_few_events_that_are_replayed(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -69,6 +69,7 @@ def test_what_is_on_disk_is_what_the_archiver_has(archives: Archives, folder: Pa
     assert all(record_bytes(entry.place, entry.entry) == one.records[entry.place] for entry in entries)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_reads_it(archives: Archives, folder: Path, spark: SparkSession) -> None:
     rows = spark.read.format("ordercast").load(str(folder)).orderBy("number").collect()
