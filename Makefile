@@ -3,7 +3,7 @@ PYTHON ?= $(shell sh packaging/find-python.sh)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-long check format setup man swarm chaos chaos-replicated power-cut upgrade enlist sealed bench-core bench-memory bench-live bench-clients \
+.PHONY: demo test test-long check format setup man swarm chaos chaos-replicated power-cut upgrade enlist sealed bench-core bench-memory bench-live bench-ratios bench-clients \
 	bench-model bench-commands bench-links bench-networks bench-gateways bench-sites bench-tree bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming bench-quiet clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged, and a report
@@ -64,6 +64,9 @@ bench-memory: $(READY)  ## memory over ten million messages, one member slow
 bench-live: $(READY)  ## live nodes in namespaces beside Corosync and the raw limit (root); ARGS=--quick for a short one
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m bench.live --json bench-live.json --plot bench-live.svg $(ARGS)
+
+bench-ratios: $(READY)  ## what a seal, a full trace and the compiled kernel cost or gain, in turns (root): ARGS="--only seal"
+	$(BIN)/python -m bench.ratios $(ARGS)
 
 bench-clients: $(READY)  ## clients of daemons: throughput, latency, a thousand clients in a thousand groups
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'

@@ -32,6 +32,7 @@ from rig.programs import cpu_seconds, kill
 
 from bench import corosync_peer, raw_udp
 from ordercast.daemon.key_file import new_key_file
+from ordercast.model import kernel
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = (100, 1350, 8192, 65536)
@@ -63,6 +64,7 @@ class Case:
     engine: str = "ring"
     share: float = 0.0  # of gateways; 0: as usual
     sealed: bool = False  # with a key
+    kernel: str = ""  # of the nodes; "": the one they find
     spread: float = 1.0  # of the messages so many go to everybody, the others to the sender's own ring
 
     @property
@@ -78,7 +80,7 @@ class Case:
         words += ["accelerated" if self.accelerated else "", f"{self.rate:,.0f}/s" if self.rate else ""]
         words += ["in step" if self.in_step else "", f"MTU {self.mtu:,}" if self.mtu != MTU else ""]
         words += [f"{key}={value}" for key, value in self.ring]
-        words += ["sealed" if self.sealed else ""]
+        words += ["sealed" if self.sealed else "", f"{self.kernel} kernel" if self.kernel else ""]
         words += [f"{self.spread:g} to all" if self.spread < 1 else ""]
         words += [self.engine if self.engine != default.engine else "", f"share {self.share:g}" if self.share else ""]
         return ", ".join(word for word in words if word)
@@ -112,6 +114,8 @@ class Nodes:
         senders = range(case.first, case.first + (case.senders or case.nodes))
         if case.sealed:
             new_key_file(folder / "key")
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+        environment |= {kernel.VARIABLE: case.kernel} if case.kernel else {}
         for host in hosts[: case.nodes]:
             task = {
                 "node": host.number,
@@ -141,7 +145,7 @@ class Nodes:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+                env=environment,
             )
             self.programs.append(program)
             self.say(json.dumps(task), [program])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from ordercast import Node
 from ordercast.checker import Checkers, Outcome
 from ordercast.cli.daemons import start_daemon
-from ordercast.cli.wide_area import WideArea, WidePort
+from ordercast.cli.wide_area import LOCALHOST, WideArea, WidePort
 from ordercast.daemon.config.file import load_config
 from ordercast.daemon.config.node import TraceConfig, TraceLevel
 from ordercast.daemon.status.report import status_of
@@ -155,3 +156,64 @@ async def test_a_replicated_dictionary_over_sites(tmp_path: Path) -> None:
         await asyncio.gather(one.ready(), two.ready())
         await asyncio.gather(one.set("east", "1"), two.set("west", "2"))
         assert (await one.latest("west"), await two.latest("east")) == ("2", "1")
+
+
+class Overheard(WideArea):
+    """A wide area that keeps whatever goes through it, over UDP and over TCP."""
+
+    def __init__(self, ports: Sequence[WidePort]) -> None:
+        super().__init__(ports)
+        self.heard = bytearray()
+        self._streams = [(port.reached, port.listens) for port in ports]
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def listen(self, stack: AsyncExitStack) -> None:
+        """Take connections, too."""
+        for reached, listens in self._streams:
+            answer = partial(self._answer, listens=listens)
+            await stack.enter_async_context(await asyncio.start_server(answer, LOCALHOST, reached))
+        stack.push_async_callback(self._hang_up)
+
+    def is_cut(self, packet: bytes, target: NodeId) -> bool:
+        self.heard += packet
+        return False
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, listens: int) -> None:
+        behind, before = await asyncio.open_connection(LOCALHOST, listens)
+        self._writers += [writer, before]
+        await asyncio.gather(self._pass(reader, before), self._pass(behind, writer))
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1 << 16):
+            self.heard += data
+            writer.write(data)
+
+    async def _hang_up(self) -> None:
+        for writer in self._writers:
+            writer.close()
+        await asyncio.gather(*(writer.wait_closed() for writer in self._writers), return_exceptions=True)
+
+
+@pytest.mark.parametrize("protocol", ["udp", "tcp"])
+@pytest.mark.parametrize("is_clear", [pytest.param(True, marks=pytest.mark.long), False], ids=["clear", "sealed"])
+@live
+async def test_what_goes_between_sites_is_read_by_nobody_without_the_key(
+    tmp_path: Path, protocol: str, is_clear: bool
+) -> None:
+    first, secret = free_ports(), b"for members only"
+    ports = [WidePort(NodeId(node), first + 2 * node, first + 2 * node + 1) for node in (1, 2)]
+    wide = {name: (port.reached, port.listens) for name, port in zip("ac", ports, strict=True)}
+    links = [f'between = ["east", "west"]\nprotocol = "{protocol}"']
+    more = "[security]\ninsecure = true" if is_clear else ""
+    file = site_file(tmp_path, {"east": ("a",), "west": ("c",)}, wide=wide, links=links, more=more)
+    async with AsyncExitStack() as stack:
+        area = await stack.enter_async_context(Overheard(ports))
+        await area.listen(stack)
+        watched = await started(stack, file, "ac", TraceConfig())
+        await eventually(are_together(watched, "ac"))
+        nodes = [one.node for one in watched]
+        await joined(nodes, "room")
+        await nodes[0].send("room", secret * 20, confirm=True)
+        assert [message.data for message in await messages_of(nodes[1], 1)] == [secret * 20]
+    assert len(area.heard) > len(secret) * 20
+    assert (secret in area.heard) is is_clear
