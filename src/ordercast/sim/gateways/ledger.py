@@ -173,7 +173,9 @@ class RingLedger:
     # What is said
 
     def stated(self, notice: NoticeItem) -> None:
-        """Hear what a process says of the members of a ring: they have each source up to a stamp."""
+        """Hear what a process says of the members of a ring: they have each source up to a stamp, from where the process
+        takes it on. A source that came back with a merge is taken from the merge on, and whoever takes such a statement
+        is past the merge: nothing older comes over a link that began with it."""
         members = notice.half if notice.half is not None else self._members.get(notice.ring, frozenset())
         for column, stamp in notice.entries:
             if column.half is None:
@@ -184,7 +186,8 @@ class RingLedger:
         stream = self._networks[member].known.streams.get(source)
         if stream is None:
             return  # it has forgotten the source, or has not heard of it
-        since = max(stream.start, self._since[notice.ring])
+        taken = self._networks[notice.by].known.streams.get(source, stream)
+        since = max(stream.start, taken.start, self._since[notice.ring])
         seqs, packets = self._seqs[source], self._regular[source]
         count = self._stated.get((member, source), 0)
         while count < len(seqs) and (at := (packets[seqs[count]].tick, stream.tag, seqs[count])) <= stamp:
