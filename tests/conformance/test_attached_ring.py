@@ -528,12 +528,13 @@ def test_who_has_more_to_carry_than_two_visits_take_asks_for_a_whole_window(shar
     assert len(data_of(effects)) == SMALL.window == 8
 
 
+@pytest.mark.parametrize("share", [1.0, 2.0])
 @pytest.mark.parametrize(("sent_before", "count"), [(3, 8), (8, 4), (11, 1), (12, 0)])
 def test_a_whole_window_is_no_more_than_a_rotation_may_have_which_is_what_receivers_have_room_for(
-    sent_before: int, count: int
+    sent_before: int, count: int, share: float
 ) -> None:
     assert SMALL.window + SMALL.visit_max == 12
-    solo = AttachedSolo().to_operational()
+    solo = AttachedSolo(share=share).to_operational()
     solo.carry(*"abcdefghijklmnopq")
     effects = solo.pass_token(seq=Seq(sent_before), budget=8, waiting=0, counted=(0, 0, 0))
     assert len(data_of(effects)) == count

@@ -49,8 +49,6 @@ class RingNode(Frame):
         engine: str = "ring",  # the enclosing one, where the ring is a layer of another
     ) -> None:
         config = config or RingConfig()
-        if attached is not None:
-            config = with_share(config, attached.share)
         config.validate()
         promises = Promises(engine, PROMISED, SERVICES, config.message_size_max)
         parts = parts_of(config, settles=settles, is_stamped=stamps, attached=attached)
@@ -196,8 +194,3 @@ def parts_of(
 def _lone_outbox(config: RingConfig) -> Outbox:
     """Return an outbox that gives each message a packet of its own: its stamp names it."""
     return Outbox(config.body_size_max, each_max=1)
-
-
-def with_share(config: RingConfig, share: float) -> RingConfig:
-    """The configuration of a member that sends so many times as much in a visit as others."""
-    return replace(config, visit_max=min(int(config.visit_max * share), config.window))

@@ -173,9 +173,9 @@ class RingLedger:
     # What is said
 
     def stated(self, notice: NoticeItem) -> None:
-        """Hear what a process says of the members of a ring: they have each source up to a stamp, from where the process
-        takes it on. A source that came back with a merge is taken from the merge on, and whoever takes such a statement
-        is past the merge: nothing older comes over a link that began with it."""
+        """Hear what a process says of the members of a ring: they have each source up to a stamp, from where it takes
+        the source. One that came back with a merge is taken from the merge on, and whoever takes such a statement is
+        past the merge: nothing older comes over a link that began with it."""
         members = notice.half if notice.half is not None else self._members.get(notice.ring, frozenset())
         for column, stamp in notice.entries:
             if column.half is None:

@@ -244,15 +244,22 @@ class Operational(Working):
         return facts.installed.memory.safe_seq < facts.own_seq  # what is safe was delivered when it became so
 
 
+def _share_of_visit(facts: Facts) -> int:
+    """Return how many packets of its own a visit may have: a gateway's share is larger than others'. A rotation has no
+    more packets by that: receivers have room for `window + visit_max`."""
+    config, place = facts.config, facts.parts.attached
+    return config.visit_max if place is None else min(int(config.visit_max * place.share), config.window)
+
+
 def _visit_most(facts: Facts) -> int:
     """Return how many packets a visit may have. Who has more to carry than two of its visits take asks for as much of
     the rotation as it needs, up to a whole window: the token then gives less to those who send for themselves, on all
     rings from which this comes, and users need not be stopped. Its own users have no more of a visit by that."""
-    config, outbox = facts.config, facts.outbox
+    share, outbox = _share_of_visit(facts), facts.outbox
     if not facts.parts.has_full_visits or not isinstance(outbox, TwoQueues):
-        return config.visit_max
-    is_pressed = outbox.freight_packets > 2 * config.visit_max
-    return min(config.window, outbox.freight_packets + config.visit_max // 2) if is_pressed else config.visit_max
+        return share
+    is_pressed = outbox.freight_packets > 2 * share
+    return min(facts.config.window, outbox.freight_packets + share // 2) if is_pressed else share
 
 
 def outbox_source(facts: Facts) -> Source:
@@ -261,7 +268,7 @@ def outbox_source(facts: Facts) -> Source:
     def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[PacketRun]:
         outbox, heading = facts.outbox, facts.installed.heading
         if isinstance(outbox, TwoQueues):
-            natives_max = facts.config.visit_max
+            natives_max = _share_of_visit(facts)
             runs = outbox.runs(heading, facts.me, first, token_round, timestamp + 1, limit, natives_max)
         else:
             runs = build_runs(heading, outbox.take(limit), facts.me, first, token_round, timestamp + 1)
