@@ -20,6 +20,7 @@ TROUBLES_MAX = 7
 PRUNED = 0.4  # of the runs have topics
 SCENES_EVERY, SCENES_FIRST = 8, 7
 SETTLE_NS = 20 * SECOND  # a saturated run needs it, where the window is small and the sites are far apart
+LARGE = (2, 70_000), (8, 12_000), (8, 25_000)  # messages of a run that has large ones, and their bytes
 EARLIEST_NS = 80 * MILLISECOND  # by then there may be one view
 SiteHosts = list[list[int]]  # by site
 
@@ -36,8 +37,9 @@ def with_sites(options: SimOptions, seed: int) -> SimOptions:
     wide = Line(delay_min_ns=low * MILLISECOND, delay_max_ns=high * MILLISECOND, multicast=False)
     hosts = [[node for node, place in enumerate(places) if place == site] for site in range(count)]
     until = max(options.fault_time_ns, rng.choice((600, 900, 1200)) * MILLISECOND)
-    faults = (*options.faults, *_troubles(hosts, until, rng))
+    troubles = _troubles(hosts, until, rng)
     options = _with_topics(options, seed)
+    many, size = Random(f"large of sites {seed}").choice(LARGE) if options.large_messages else (0, options.large_size)
     return replace(
         options,
         attachments=tuple((place, count) for place in places),
@@ -51,7 +53,10 @@ def with_sites(options: SimOptions, seed: int) -> SimOptions:
             prune=options.has_clients or bool(options.topics),
         ),
         links=(),
-        faults=tuple(sorted(faults, key=lambda fault: fault.at)),
+        large_messages=many,
+        large_size=size,
+        is_one_whole=options.is_one_whole and all(fault.segment == count for fault in troubles),
+        faults=tuple(sorted((*options.faults, *troubles), key=lambda fault: fault.at)),
         fault_time_ns=until,
         settle_ns=SETTLE_NS,
     )

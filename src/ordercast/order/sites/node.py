@@ -14,7 +14,6 @@ from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, 
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
     MAIN,
-    NOBODY,
     Attachment,
     ConfigurationId,
     Incarnation,
@@ -39,6 +38,7 @@ from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.neighbours import Neighbours
 from ordercast.order.sites.observed import SitesSeen, sites_seen
 from ordercast.order.sites.promised import EARLY, ENGINE, PROMISED, SERVICES, SITE, WIDE
+from ordercast.order.sites.runs import rows_of
 from ordercast.order.sites.sending import Sending
 from ordercast.order.sites.speaker import Speaker
 from ordercast.order.sites.states import REGULAR
@@ -47,8 +47,6 @@ from ordercast.order.sites.tape import Tape, Where
 from ordercast.order.sites.views import Fragment
 from ordercast.order.traffic import Traffic
 from ordercast.wire.head import cluster_id_from
-
-EntriesInARow = tuple[int, ProcessId, Sequence[bytes], Sequence[int]]
 
 AT_A_TIME = 64  # entries that are looked at behind a run, since not all of them are alike
 
@@ -292,13 +290,12 @@ class SitesNode:
         tape, speaker = self.tape, self.speaker
         where = self._where if delivered.ordered else Where.BEYOND
         effects: list[Effect] = []
-        for seq, originator, entries, stamps in _in_a_row(delivered):
-            taken = tape.take_alike(entries, originator, seq, stamps, where)
+        for row in rows_of(delivered):
+            taken = tape.take_alike(row, where)
             speaker.after_entry(now)
-            while taken < len(entries):
+            while taken < len(row.entries):
                 effects += self._drained()
-                some = slice(taken, taken + AT_A_TIME)
-                taken += tape.take_alike(entries[some], originator, seq + taken, stamps[some], where)
+                taken += tape.take_alike(row.behind(taken, AT_A_TIME), where)
                 speaker.after_entry(now)
             effects += self._drained()
         return effects
@@ -388,19 +385,3 @@ class SitesNode:
             return []
         self._is_farewell = True
         return self._taken(self._inner.leave(now), now)
-
-
-def _in_a_row(delivered: Deliver) -> list[EntriesInARow]:
-    """Return entries of one daemon in a row as one piece, however many reads brought them: the seq of the first, the
-    daemon, the entries and their stamps."""
-    assert delivered.stamps is not None
-    found: list[EntriesInARow] = []
-    before, following = NOBODY, 0
-    for (seq, originator, _, _, entries, *_), stamps in zip(delivered.parcels, delivered.stamps, strict=True):
-        if originator == before and seq == following:
-            first, _, head, told = found[-1]
-            found[-1] = first, originator, [*head, *entries], [*told, *stamps]
-        else:
-            found.append((seq, originator, entries, stamps))
-        before, following = originator, seq + len(entries)
-    return found

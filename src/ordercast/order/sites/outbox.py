@@ -2,7 +2,11 @@
 
 The ring gets them in small helpings, each marked with the view that it is for. One that the ring numbers when that
 view is over is *void* at everybody: its originator, who sees it on the tape, sends its messages again in the next view,
-before all later ones. A large message goes in parts; if its last part is void it starts over.
+before all later ones.
+
+Messages that fill no packet go together, as many as one has room for. One that is larger is a unit alone, which the
+ring takes apart, up to the size of several packets: a unit goes from link to link as a whole. A *large* message goes in
+parts of that size; if its last part is void it starts over.
 
 Messages wait in lots, as in the ring's own outbox, with their destinations as the block; entries that are alike are
 laid many at a time (`runs.py`).
@@ -36,6 +40,9 @@ from ordercast.order.sites.units import (
 )
 from ordercast.order.sites.views import EVERYBODY
 
+UNIT_PACKETS = 8  # that one unit takes at most
+UNIT_MAX = 60_000  # bytes of a message in it, likewise: links carry so much at once
+
 
 def queued_from(one: Submission | Submissions, size_max: int) -> list[Lot]:
     """Return messages as they wait; UsageError for what cannot be served."""
@@ -61,6 +68,7 @@ class _UnderWay:
 
     entries: int
     each: int  # messages that one completes, if there are several
+    packets: int  # of the ring that one takes
     lots: list[Lot]  # the messages that they complete
     said: EntryRun | None = None  # what they say, if they are alike
     laid: Sequence[bytes] = ()  # as the ring got them, likewise
@@ -81,13 +89,14 @@ class WideOutbox:
         """`body_max` bytes of a body fit in a packet, on its own ring and carried on others."""
         self._room = body_max - BODY_HEAD_SIZE
         self._whole_max = self._room - RUN_SIZE - LENGTH_SIZE
+        self._unit_max = max(self._whole_max, min(UNIT_PACKETS * self._whole_max, UNIT_MAX))
         self._queue: deque[Lot] = deque()
         self._under_way: deque[_UnderWay] = deque()
         self._void: list[Lot] = []  # to be sent again
         self._view = b""  # that the helpings under way are for
         self._numbers: dict[int, int] = {}  # of sessions in that view
         self._sent = 0  # parts of the large message at the head of the queue
-        self.under_way = 0  # helpings
+        self.under_way = 0  # packets of helpings
         self.size = 0  # bytes of all, overhead included
         self.voids = 0  # helpings that were void; whoever takes the number resets it
 
@@ -108,8 +117,9 @@ class WideOutbox:
                 self._queue.append(lot)
 
     def next(self, view: bytes, limit: int = 1, needs: Callable[[Digests], int] = everybody) -> list[bytes]:
-        """Return up to `limit` helpings for this view; none: there are none, or those for the former are still under
-        way. `needs` tells whom destinations stand for: messages for different fragments go apart."""
+        """Return helpings for this view, as many as take up to `limit` packets, or one; none: there are none, or those
+        for the former are still under way. `needs` tells whom destinations stand for: messages for different fragments
+        go apart."""
         if view != self._view:
             if self._under_way:
                 return []
@@ -120,8 +130,10 @@ class WideOutbox:
         if not self._queue:
             return []
         lot = self._queue[0]
-        if lot.length > self._whole_max:  # for everybody: parts before a join would be lacking after it
+        if lot.length > self._unit_max:  # for everybody: parts before a join would be lacking after it
             return [encode(DataEntry(view, (), self._part(lot)))]
+        if lot.length > self._whole_max:
+            return self._alike(lot, 1, min(lot.left, max(1, limit // self._packets(lot.length))), needs)
         each = min(MESSAGES_MAX, (self._room - RUN_SIZE) // (lot.length + LENGTH_SIZE))
         count = min(limit, lot.left // each)
         return self._alike(lot, each, count, needs) if count else [encode(DataEntry(view, *self._whole(needs)))]
@@ -134,7 +146,8 @@ class WideOutbox:
         run = SessionRun(lot.sender, number, count * each, lot.service)
         said = EntryRun(self._view, destinations, run, each, payloads)
         laid = build_entries(said)
-        self._leave(_UnderWay(count, each, [Lot(lot.sender, lot.length, lot.service, payloads, lot.block)], said, laid))
+        lots = [Lot(lot.sender, lot.length, lot.service, payloads, lot.block)]
+        self._leave(_UnderWay(count, each, self._packets(lot.length), lots, said, laid))
         self._pass(lot, count * each)
         return laid
 
@@ -181,13 +194,13 @@ class WideOutbox:
                 runs.append(SessionRun(lot.sender, number, count, lot.service))
             lots.append(replace(lot, payloads=lot.payloads[lot.at : lot.at + count], at=0))
             self._pass(lot, count)
-        self._leave(_UnderWay(1, 0, lots))
+        self._leave(_UnderWay(1, 0, 1, lots))
         return destinations, UnitBody(tuple(runs), tuple(data for lot in lots for data in lot.payloads))
 
     def _part(self, lot: Lot) -> UnitBody:
         """Return the next part of the large message at the head of the queue."""
         data, sender = lot.payloads[lot.at], lot.sender
-        parts = -(-len(data) // self._whole_max)
+        parts = -(-len(data) // self._unit_max)
         part = self._sent
         number = self._number(sender, 1) if part == 0 else self._numbers[sender]
         self._sent += 1
@@ -195,8 +208,8 @@ class WideOutbox:
         if self._sent == parts:
             lots, self._sent = [replace(lot, payloads=[data], at=0)], 0
             self._pass(lot, 1)
-        self._leave(_UnderWay(1, 0, lots))
-        chunk = data[part * self._whole_max : (part + 1) * self._whole_max]
+        chunk = data[part * self._unit_max : (part + 1) * self._unit_max]
+        self._leave(_UnderWay(1, 0, self._packets(len(chunk)), lots))
         return UnitBody((SessionRun(sender, number, 1, lot.service),), (chunk,), part, parts)
 
     def _pass(self, lot: Lot, count: int) -> None:
@@ -208,9 +221,13 @@ class WideOutbox:
             del lot.payloads[: lot.at]
             lot.at = 0
 
+    def _packets(self, size: int) -> int:
+        """Return how many packets of the ring a message of this size takes, alone or with others."""
+        return max(1, -(-size // self._whole_max))
+
     def _leave(self, given: _UnderWay) -> None:
         self._under_way.append(given)
-        self.under_way += given.entries
+        self.under_way += given.entries * given.packets
 
     def _number(self, sender: int, count: int) -> int:
         """Return the number of the first of so many messages."""
@@ -220,11 +237,11 @@ class WideOutbox:
 
     def seen(self, count: int = 1, *, is_void: bool) -> None:
         """So many of the helpings that were under way, the oldest, are on the tape."""
-        self.under_way -= count
         while count:
             oldest = self._under_way[0]
             entries = min(count, oldest.entries)
             count -= entries
+            self.under_way -= entries * oldest.packets
             lots = oldest.seen(entries)
             if not oldest.entries:
                 self._under_way.popleft()

@@ -8,9 +8,9 @@ that it is owed and that nobody has any more, so it cannot be said to come along
 from __future__ import annotations
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
-from ordercast.model.effects import Deliver, Effect, Install
+from ordercast.model.effects import Deliver, Effect, Install, Parcel
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
-from ordercast.order.sites.order import PassedUnit, WideOrder
+from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.plan import WidePlan
 from ordercast.order.sites.views import RANK_SLOTS, SEQ_STEP, TRANSITIONAL
 
@@ -25,12 +25,11 @@ class Passage:
     def deliver(self, order: WideOrder) -> None:
         """Pass up what the order has passed, early units apart from the others."""
         out, order.out = order.out, []
-        parcels: list[PassedUnit] = []
+        parcels: list[Parcel] = []
         for index, passed in enumerate(out):
-            parcels.append(passed)
+            parcels += passed.unit.parcels(order.base, passed.payloads)
             if index + 1 == len(out) or out[index + 1].is_early != passed.is_early:
-                made = [one.unit.parcel(order.base, one.payloads) for one in parcels]
-                self._effects.append(Deliver(self._last, order.view.id, made, ordered=not passed.is_early))
+                self._effects.append(Deliver(self._last, order.view.id, parcels, ordered=not passed.is_early))
                 parcels = []
 
     def begin(self, id: ConfigurationId, members: ViewMembers, companions: ViewMembers, reason: ChangeReason) -> None:

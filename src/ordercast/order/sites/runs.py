@@ -1,17 +1,21 @@
 """Entries of a site's ring in a row: messages of one session, as many in each entry and all of one length.
 
-They are the same bytes as other entries of messages (`codec.py`, `units.py`), laid and read many at a time.
+They are the same bytes as other entries of messages (`codec.py`, `units.py`), laid and read many at a time. Those that
+are larger than a packet take as many of the ring's packets each, so that their stamps are as far apart.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from ordercast.model.effects import Deliver
+from ordercast.model.ids import NOBODY, ProcessId
 from ordercast.model.service import SERVICE_MAX, Service
 from ordercast.order.sites.interest import DESTINATIONS_MAX, Digests, packed, unpacked
 from ordercast.order.sites.units import BODY_HEAD_SIZE, DIGEST_SIZE, LENGTH_SIZE, RUN_SIZE, BodyKind, SessionRun
@@ -26,6 +30,51 @@ _NUMBER = struct.Struct(">Q")
 _BEHIND = struct.Struct(">BB")  # what follows the number, before the lengths
 _BEFORE: Final = _HEAD.size - _NUMBER.size - _BEHIND.size  # bytes of the head before the number
 assert _HEAD.size == BODY_HEAD_SIZE + RUN_SIZE
+
+
+@dataclass(slots=True)
+class EntriesInARow:
+    """Entries of one daemon with none of another one between them. Each has seq and stamp of its last packet."""
+
+    originator: ProcessId
+    seq: int  # of the first
+    entries: list[bytes]
+    stamps: list[int]
+    step: int = 1  # from one seq to the next: packets that an entry takes
+
+    @property
+    def last(self) -> int:
+        """The seq of the last entry."""
+        return self.seq + (len(self.entries) - 1) * self.step
+
+    def take(self, seq: int, entries: Sequence[bytes], stamps: Sequence[int]) -> bool:
+        """Take entries that follow, one a packet or one alone, if they are as far apart as those here; return whether
+        they are."""
+        step = seq - self.last
+        if (len(self.entries) > 1 and step != self.step) or (len(entries) > 1 and step != 1):
+            return False
+        self.step = step
+        self.entries += entries
+        self.stamps += stamps
+        return True
+
+    def behind(self, count: int, at_most: int) -> EntriesInARow:
+        """Return those that follow so many of them."""
+        some = slice(count, count + at_most)
+        begin = self.seq + count * self.step
+        return EntriesInARow(self.originator, begin, self.entries[some], self.stamps[some], self.step)
+
+
+def rows_of(delivered: Deliver) -> list[EntriesInARow]:
+    """Return what a ring delivers in rows, however many reads brought it."""
+    assert delivered.stamps is not None, "an enclosed ring tells them"
+    rows: list[EntriesInARow] = []
+    before = NOBODY
+    for (seq, originator, _, _, entries, *_), stamps in zip(delivered.parcels, delivered.stamps, strict=True):
+        if originator != before or not rows[-1].take(seq, entries, stamps):
+            rows.append(EntriesInARow(originator, seq, list(entries), list(stamps)))
+        before = originator
+    return rows
 
 
 class EntryRun(NamedTuple):

@@ -27,7 +27,7 @@ from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.tape import Tape, Where
 from ordercast.order.sites.window import UnstableWindow
 
-HELPINGS = 2  # visits of the token that the ring is given messages for
+VISITS = 2  # of the token, that the ring is given messages for
 
 
 class Sending:
@@ -131,14 +131,14 @@ class Sending:
         return [Subscribed(groups)] if groups else []
 
     def _may_send(self, tape: Tape) -> int:
-        """Return how many helpings the ring may be given."""
+        """Return how many packets the ring may be given."""
         if self.is_behind or tape.behind_here or tape.behind:
             return 0
-        helpings = HELPINGS * self._config.visit_max - self.outbox.under_way
+        packets = VISITS * self._config.visit_max - self.outbox.under_way
         if self._share is None:
-            return helpings
+            return packets
         size = self._config.packet_size_max
         left = self._share - tape.order.own_size - self.outbox.under_way * size
         if left <= 0 and self.outbox.is_waiting:
             self._window.keeps_back()
-        return min(helpings, -(-left // size))
+        return min(packets, -(-left // size))

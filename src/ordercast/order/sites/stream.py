@@ -60,7 +60,7 @@ class UnitStream:
         """Make two of the run that waits first: one up to this stamp, and the rest."""
         run = self.lane.runs.popleft().content
         assert isinstance(run, UnitRun)
-        for piece in (run.between(last + 1, run.last), run.between(run.stamp, last)):
+        for piece in reversed(run.split(last)):
             self.units[piece.stamp] = piece
             self.lane.runs.appendleft(StampedRun(piece.place, (piece.last, self.rank, 0), piece))
 

@@ -15,7 +15,6 @@ and controls are void in all of it. Beyond the gap units are kept and lines stan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 
 from ordercast.model.configuration import ChangeReason
@@ -43,7 +42,7 @@ from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.passage import Passage
 from ordercast.order.sites.plan import WidePlan
-from ordercast.order.sites.runs import EntryRun, read_entries
+from ordercast.order.sites.runs import EntriesInARow, EntryRun, read_entries
 from ordercast.order.sites.states import BROKEN, EXCHANGE, RECOVERY, REGULAR, STARTING
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.stream import UnitStream
@@ -133,33 +132,34 @@ class Tape:
         if where is not Where.BEYOND and self.state == REGULAR:
             self.order.tape_at(seq, stamp)
 
-    def take_alike(
-        self, entries: Sequence[bytes], originator: ProcessId, seq: int, stamps: Sequence[int], where: Where
-    ) -> int:
+    def take_alike(self, row: EntriesInARow, where: Where) -> int:
         """Take the first of entries in a row, and with it those of messages behind it that are alike; return how many
         were taken."""
+        originator, seq, step, entries, stamps = row.originator, row.seq, row.step, row.entries, row.stamps
         run = None
         if where is Where.REGULAR:
             run = self.outbox.given(entries) if originator == self.me else None
             run = run or read_entries(entries)
         count = 1 if run is None else run.entries
-        if run is None or stamps[count - 1] != stamps[0] + count - 1:
+        behind = (count - 1) * step
+        if run is None or stamps[count - 1] != stamps[0] + behind:
             self.take(entries[0], originator, seq, stamps[0], where)
             return 1
         self.clock = max(self.clock, stamps[count - 1])
-        self._take_run(run, count, originator, stamps[0])
+        self._take_run(run, count, originator, stamps[0], step)
         if self.state == REGULAR:
-            self.order.tape_at(seq + count - 1, stamps[count - 1])
+            self.order.tape_at(seq + behind, stamps[count - 1])
         return count
 
-    def _take_run(self, said: EntryRun, count: int, originator: ProcessId, stamp: int) -> None:
+    def _take_run(self, said: EntryRun, count: int, originator: ProcessId, stamp: int, step: int) -> None:
         is_void = self._is_void(said.view)
         if originator == self.me:
             self._see_own(count, is_void)
         if is_void:
             return
         order, needs = self.order, self.interests.needs(said.destinations)
-        run = UnitRun(order.rank, stamp, order.own.through, originator, said.run, said.each, said.payloads, needs)
+        own = order.own
+        run = UnitRun(order.rank, stamp, own.through, originator, said.run, said.each, said.payloads, needs, step)
         order.take_run(run)
         self.heard.append(run)
 

@@ -1,4 +1,5 @@
-"""Units: what a daemon puts on its ring as one entry, messages of one class or a part of a large one.
+"""Units: what a daemon puts on its ring as one entry, messages of one class or a part of a large one. Those that do not
+fit in a packet the ring takes apart and puts together.
 
     body    part 2, parts 2, runs 1, kind 1, then for each run sender 4, first number 8, count 1, service 1;
             then the length of each message 2, and the messages
@@ -209,12 +210,13 @@ class Unit:
         """Return each run with the session that it is of."""
         return [((self.originator, run.sender), run) for run in self.body.runs]
 
-    def parcel(self, base: int, payloads: Sequence[bytes]) -> Parcel:
+    def parcels(self, base: int, payloads: Sequence[bytes]) -> list[Parcel]:
         """Return the messages as they go up; `base` is the first number of the view."""
         runs = self.body.runs
         senders = [run.sender for run in runs for _ in range(run.messages)]
         services = [run.service for run in runs for _ in range(run.messages)]
-        return self.stamp - base, self.originator, senders, services, payloads, len(payloads), self.rank * RANK_SLOTS
+        number, slot = self.stamp - base, self.rank * RANK_SLOTS
+        return [(number, self.originator, senders, services, payloads, len(payloads), slot)]
 
     def singles(self) -> list[Unit]:
         """Return the units one by one."""
@@ -223,8 +225,8 @@ class Unit:
 
 @dataclass(slots=True)
 class UnitRun:
-    """Units in a row of one daemon's session, alike: as many messages in each, of one length, stamps that follow each
-    other."""
+    """Units in a row of one daemon's session, alike: as many messages in each, of one length, stamps equally far
+    apart."""
 
     rank: int
     stamp: int  # of the first
@@ -234,6 +236,7 @@ class UnitRun:
     each: int  # messages in a unit
     payloads: Sequence[bytes]
     needs: int = EVERYBODY
+    step: int = 1  # from one stamp to the next: packets of the ring that a unit takes
     is_delivered: bool = field(default=False, compare=False)
     count: int = field(init=False, compare=False)  # of units; this and what follows is worked out once
     last: int = field(init=False, compare=False)  # the stamp of the last unit
@@ -244,7 +247,7 @@ class UnitRun:
     def __post_init__(self) -> None:
         payloads = self.payloads
         self.count = len(payloads) // self.each
-        self.last = self.stamp + self.count - 1
+        self.last = self.stamp + (self.count - 1) * self.step
         self.size = len(payloads) * len(payloads[0])
         self.delivery_class = _CLASSES[self.run.service]
         self.is_ordered = self.delivery_class >= DeliveryClass.AGREED
@@ -261,23 +264,35 @@ class UnitRun:
         """Return all messages with the session that they are of."""
         return [((self.originator, self.run.sender), self.run)]
 
-    def parcel(self, base: int, payloads: Sequence[bytes]) -> Parcel:
+    def parcels(self, base: int, payloads: Sequence[bytes]) -> list[Parcel]:
         """Return the messages as they go up; `base` is the first number of the view."""
-        senders, services = (self.run.sender,) * len(payloads), bytes((self.run.service,)) * len(payloads)
-        return self.stamp - base, self.originator, senders, services, payloads, self.each, self.rank * RANK_SLOTS
+        number, originator, slot = self.stamp - base, self.originator, self.rank * RANK_SLOTS
+        each, step = self.each, self.step
+        together = len(payloads) if step == 1 else each
+        senders, services = (self.run.sender,) * together, bytes((self.run.service,)) * together
+        if step == 1:
+            return [(number, originator, senders, services, payloads, each, slot)]
+        return [
+            (number + index * step, originator, senders, services, payloads[at : at + each], each, slot)
+            for index, at in enumerate(range(0, len(payloads), each))
+        ]
 
-    def between(self, first: int, last: int) -> UnitRun:
-        """Return those of the units whose stamps are these."""
-        start, stop = (first - self.stamp) * self.each, (last + 1 - self.stamp) * self.each
-        previous = self.previous if first == self.stamp else first - 1
-        run = self.run._replace(first=self.run.first + start, messages=stop - start)
-        return replace(self, stamp=first, previous=previous, run=run, payloads=self.payloads[start:stop])
+    def split(self, last: int) -> tuple[UnitRun, UnitRun]:
+        """Return the units up to a stamp, and the others; there are some of both."""
+        count = (last - self.stamp) // self.step + 1
+        at, begin = count * self.each, self.stamp + count * self.step
+        head = self.run._replace(messages=at)
+        rest = self.run._replace(first=self.run.first + at, messages=self.run.messages - at)
+        return (
+            replace(self, run=head, payloads=self.payloads[:at]),
+            replace(self, stamp=begin, previous=begin - self.step, run=rest, payloads=self.payloads[at:]),
+        )
 
     def singles(self) -> list[Unit]:
         """Return the units one by one."""
         found, previous = [], self.previous
         for index in range(self.count):
-            at, stamp = index * self.each, self.stamp + index
+            at, stamp = index * self.each, self.stamp + index * self.step
             run = self.run._replace(first=self.run.first + at, messages=self.each)
             body = UnitBody((run,), tuple(self.payloads[at : at + self.each]))
             found.append(Unit(self.rank, stamp, previous, self.originator, body, self.needs, self.is_delivered))

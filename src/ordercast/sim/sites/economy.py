@@ -19,8 +19,6 @@ from ordercast.order.sites.frames import UpdateFrame
 from ordercast.order.sites.units import Unit
 from ordercast.sim.sites.watched import WatchedTape
 
-PACKETS_BESIDE = 2  # of each daemon, beside the window: the one that fills it, and one that tells interests
-
 Find = Callable[[SitesPromise, str, WatchedTape], None]
 
 
@@ -32,12 +30,14 @@ class SitesEconomy:
         self._stamps: defaultdict[tuple[ProcessId, bytes], list[int]] = defaultdict(list)  # of units, ascending
         self._highest: dict[tuple[ProcessId, bytes], int] = {}  # of units of other sites
         self._told: dict[tuple[ProcessId, bytes], UpdateFrame] = {}
+        self._largest: dict[tuple[ProcessId, bytes], int] = {}  # unit, in bytes
         self._epochs: dict[bytes, int] = {}  # the highest that somebody has taken up, by view
 
     def read(self, tape: WatchedTape, unit: Unit) -> None:
         """A unit came on a tape."""
         key = tape.me, tape.view.digest
         insort(self._stamps[key], unit.stamp)
+        self._largest[key] = max(self._largest.get(key, 0), unit.size)
         if unit.rank != tape.rank:
             self._highest[key] = max(self._highest.get(key, 0), unit.stamp)
 
@@ -72,11 +72,13 @@ class SitesEconomy:
             self._find(SitesPromise.SILENCE, f"an update up to {frame.line} tells nothing that was waited for", tape)
 
     def judge_window(self, tape: WatchedTape) -> None:
-        """What a daemon has under way and what it holds of all others lies within the window."""
+        """What a daemon has under way and what it holds of all others lies within the window; beside it lie the unit
+        that fills it, and a packet that tells interests."""
         if not tape.is_wide:
             return
         daemons, window, packet = len(tape.view.members), *tape.engine.bounds
-        share = window // daemons + PACKETS_BESIDE * packet
+        largest = self._largest.get((tape.me, tape.view.digest), 0)
+        share = window // daemons + max(packet, largest) + packet
         if tape.order.own_size > share:
             what = f"{tape.order.own_size} bytes are under way that others may lack, more than {share}"
             self._find(SitesPromise.WINDOW, what, tape)

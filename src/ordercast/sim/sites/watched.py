@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ordercast.model.effects import Deliver, Install
@@ -12,6 +11,7 @@ from ordercast.order.sites.frames import RecoveredFrame, StateFrame, UpdateFrame
 from ordercast.order.sites.interest import Wishes
 from ordercast.order.sites.node import SitesNode
 from ordercast.order.sites.outbox import WideOutbox
+from ordercast.order.sites.runs import EntriesInARow
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.tape import Tape, Where
@@ -43,10 +43,8 @@ class WatchedTape(Tape):
             self._witness.ended(self, before, stamp, where)
         self._witness.read(self)
 
-    def take_alike(
-        self, entries: Sequence[bytes], originator: ProcessId, seq: int, stamps: Sequence[int], where: Where
-    ) -> int:
-        taken = super().take_alike(entries, originator, seq, stamps, where)
+    def take_alike(self, row: EntriesInARow, where: Where) -> int:
+        taken = super().take_alike(row, where)
         self._witness.read(self)
         return taken
 

@@ -87,9 +87,24 @@ def test_of_helpings_that_are_alike_those_are_sent_again_that_are_void() -> None
     assert [body.payloads for body in bodies(outbox, V2, 9)] == [(payloads[8],)]
 
 
+def test_a_message_that_fits_in_no_packet_is_a_unit_of_several() -> None:
+    outbox = WideOutbox(100)
+    payloads = [bytes((number,)) * 150 for number in range(5)]
+    outbox.add(messages(5, Service.AGREED, *payloads))
+    first = bodies(outbox, V1, 5)  # packets; a third message would take the sixth
+    assert [body.payloads for body in first] == [(payloads[0],), (payloads[1],)] and outbox.under_way == 4
+    assert [body.payloads for body in bodies(outbox, V1, 1)] == [(payloads[2],)] and outbox.under_way == 6
+    outbox.seen(2, is_void=False)
+    outbox.seen(1, is_void=True)
+    assert not outbox.under_way
+    again = bodies(outbox, V2, 8)
+    assert [(body.payloads, body.part, body.parts) for body in again] == [((payloads[2],), 0, 1)]
+    assert [body.runs[0].first for body in again + bodies(outbox, V2, 8)] == [1, 2, 3]
+
+
 def test_a_large_message_whose_last_part_is_void_starts_over() -> None:
     outbox = WideOutbox(100)
-    outbox.add(messages(5, Service.AGREED, bytes(200)))
+    outbox.add(messages(5, Service.AGREED, bytes(1500)))
     parts = [bodies(outbox, V1)[0] for _ in range(3)]
     assert [(part.part, part.parts) for part in parts] == [(0, 3), (1, 3), (2, 3)]
     for is_void in (False, False, True):

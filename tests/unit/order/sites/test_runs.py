@@ -6,16 +6,18 @@ from typing import Any, SupportsIndex
 
 import pytest
 
+from ordercast.model.effects import Deliver, Parcel
+from ordercast.model.ids import ProcessId
 from ordercast.model.inputs import Submissions
 from ordercast.model.service import Service
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.frames import DataEntry
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox, queued_from
-from ordercast.order.sites.runs import EntryRun, build_entries, read_entries
+from ordercast.order.sites.runs import EntriesInARow, EntryRun, build_entries, read_entries, rows_of
 from ordercast.order.sites.units import SessionRun, Unit, UnitBody, UnitRun
 
-from .test_order import VIEW, A, passed
+from .test_order import VIEW, A, B, passed
 
 DIGEST = VIEW.digest
 
@@ -130,6 +132,60 @@ def test_a_view_that_is_about_to_end_holds_single_units() -> None:
     order.promise(1, 0, 99, 0)
     order.promise(2, 0, 99, 0)
     assert passed(order) == ["0.4"]
+
+
+def far_apart(stamp: int, count: int, step: int) -> UnitRun:
+    payloads = [f"0.{index + 1}".encode() for index in range(count)]
+    return UnitRun(0, stamp, 7, A, SessionRun(0, 1, count, Service.AGREED), 1, payloads, step=step)
+
+
+@pytest.mark.parametrize(("line", "count"), [(52, 0), (53, 1), (55, 1), (56, 2), (58, 2), (59, 3), (99, 4)])
+def test_units_of_several_packets_pass_by_the_stamps_of_their_last_ones(line: int, count: int) -> None:
+    order = WideOrder(VIEW, A)
+    order.take_run(far_apart(53, 4, 3))  # 53, 56, 59, 62
+    order.promise(1, 0, line, 0)
+    order.promise(2, 0, 99, 0)
+    assert passed(order) == [f"0.{number + 1}" for number in range(count)]
+    order.promise(1, 0, 99, 0)
+    assert passed(order) == [f"0.{number + 1}" for number in range(count, 4)] and order.place == (62, 0, 0)
+
+
+def test_so_they_are_one_by_one() -> None:
+    run = far_apart(53, 4, 3)
+    singles = run.singles()
+    assert [(unit.stamp, unit.previous) for unit in singles] == [(53, 7), (56, 53), (59, 56), (62, 59)]
+    assert run.parcels(50, run.payloads) == [
+        (number, A, (0,), bytes((Service.AGREED,)), [payload], 1, 0)
+        for number, payload in zip((3, 6, 9, 12), run.payloads, strict=True)
+    ]
+    for last in range(53, 62):
+        head, rest = run.split(last)
+        assert head.singles() + rest.singles() == singles and head.last <= last < rest.stamp
+
+
+def test_entries_of_one_daemon_that_are_as_far_apart_are_a_row() -> None:
+    parcels: list[Parcel] = []
+    stamps: list[list[int]] = []
+
+    def add(originator: ProcessId, seq: int, *entries: bytes) -> None:
+        parcels.append((seq, originator, (), b"", entries, 1, 0))
+        stamps.append([seq + 100 + index for index in range(len(entries))])
+
+    add(A, 1, b"1", b"2")
+    add(A, 3, b"3")  # in the next read
+    add(A, 6, b"6")  # of three packets, and so the next
+    add(A, 9, b"9")
+    add(A, 10, b"10", b"11")  # of one packet
+    add(B, 12, b"12")
+    rows = rows_of(Deliver(VIEW.id, VIEW.id, parcels, stamps=stamps))
+    assert [(row.originator, row.seq, row.step, row.entries) for row in rows] == [
+        (A, 1, 1, [b"1", b"2", b"3"]),
+        (A, 6, 3, [b"6", b"9"]),
+        (A, 10, 1, [b"10", b"11"]),
+        (B, 12, 1, [b"12"]),
+    ]
+    assert rows[1].stamps == [106, 109] and rows[1].last == 9
+    assert rows[1].behind(1, 64) == EntriesInARow(A, 9, [b"9"], [109], 3)
 
 
 def test_early_runs_go_up_at_once_and_once() -> None:
