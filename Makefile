@@ -7,7 +7,7 @@ READY := .venv/.ready
 	bench-model bench-commands bench-links bench-networks bench-gateways bench-sites bench-tree bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming bench-quiet clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged, and a report
-	@sh packaging/bring-java.sh
+	@sh packaging/bring.sh java
 	@rm -rf build/demo
 	@$(BIN)/ordercast demo --keep build/demo
 
@@ -15,11 +15,11 @@ demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut of
 test test-long: export PYTHONDONTWRITEBYTECODE =
 
 test: $(READY)  ## all tests, on all cores; those of Spark share one session, in one of the processes
-	@sh packaging/bring-java.sh
+	@sh packaging/bring.sh java network
 	$(BIN)/pytest -n auto --dist loadgroup
 
 test-long: $(READY)  ## those that are left out of it: more faults on real hosts, a Spark cluster, kills through Spark (ORDERCAST_KILLS=N)
-	@sh packaging/bring-java.sh
+	@sh packaging/bring.sh java network
 	$(BIN)/pytest -n auto --dist loadgroup -m long
 
 check: $(READY)  ## exactly what CI runs
@@ -116,7 +116,7 @@ bench-replicated: $(READY)  ## the replicated dictionary beside PySyncObj's, the
 	$(BIN)/python -m bench.transfer --kill
 
 bench-pipeline: $(READY)  ## verify on 5 and 50 million events, many runs and one, beside check; ARGS='--rows 500M' for more
-	@sh packaging/bring-java.sh
+	@sh packaging/bring.sh java
 	$(BIN)/python -m bench.pipeline --json bench-pipeline.json $(ARGS)
 
 bench-campaign: $(READY)  ## a campaign on Spark beside a swarm on the same seeds and cores, five minutes each
