@@ -1,7 +1,7 @@
 """Entries of a site's ring in a row: messages of one session, as many in each entry and all of one length.
 
-They are the same bytes as other entries of messages (`codec.py`, `units.py`), laid and read many at a time. Those that
-are larger than a packet take as many of the ring's packets each, so that their stamps are as far apart.
+They are the same bytes as other entries of messages (`codec.py`, `units.py`), laid and read many at a time. Entries
+that are larger than a packet take as many of the ring's packets each, so that their stamps are equally far apart.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Units: what a daemon puts on its ring as one entry, messages of one class or a part of a large one. Those that do not
-fit in a packet the ring takes apart and puts together.
+"""Units: what a daemon puts on its ring as one entry, messages of one class or a part of a large one. What does not fit
+in a packet the ring takes apart and puts together.
 
     body    part 2, parts 2, runs 1, kind 1, then for each run sender 4, first number 8, count 1, service 1;
             then the length of each message 2, and the messages
