@@ -179,14 +179,20 @@ class Overheard(WideArea):
         return False
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, listens: int) -> None:
-        behind, before = await asyncio.open_connection(LOCALHOST, listens)
-        self._writers += [writer, before]
+        self._writers.append(writer)
+        try:
+            behind, before = await asyncio.open_connection(LOCALHOST, listens)
+        except OSError:
+            writer.close()  # the node has not begun: whoever connected will try again
+            return
+        self._writers.append(before)
         await asyncio.gather(self._pass(reader, before), self._pass(behind, writer))
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(1 << 16):
             self.heard += data
             writer.write(data)
+        writer.close()
 
     async def _hang_up(self) -> None:
         for writer in self._writers:
