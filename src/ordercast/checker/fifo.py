@@ -37,15 +37,18 @@ class Fifo(Checker):
             yield from self._of(life)
 
     def _of(self, life: Life) -> Iterator[Witness]:
-        streams, previous = self.history.columns.streams, self._previous(life)
+        streams, previous = self.history.columns.streams, self.history.columns.previous
+        nearest = None if self.owed.is_everything else {NONE: NONE}
         latest: dict[int, int] = {}  # of each sender, the newest message delivered
         where: dict[int, int] = {}  # and the index of the stay in which it was
         for index, stay in enumerate(life.stays):
             for number in self.history.at_least(Service.FIFO, stay.numbers):
                 stream = streams[number]
-                before = latest.get(stream, NONE)
-                if before != previous[number]:
-                    what = self._judge(life, (number, previous[number], before), where.get(stream, 0), index)
+                before, expected = latest.get(stream, NONE), previous[number]
+                if nearest is not None:
+                    expected = self._nearest(life, expected, nearest)
+                if before != expected:
+                    what = self._judge(life, (number, expected, before), where.get(stream, 0), index)
                     if what is not None:
                         yield self.witness(what, life.process, number, stay.id)
                     if before != NONE and self._is_older(number, before):
@@ -53,24 +56,20 @@ class Fifo(Checker):
                 latest[stream] = number
                 where[stream] = index
 
-    def _previous(self, life: Life) -> list[int]:
-        """Return for each message the one that its sender submitted before it, among those that this process must have,
-        or has."""
+    def _nearest(self, life: Life, number: int, nearest: dict[int, int]) -> int:
+        """Return a message, if this process must have it, or has it; else the last one that its sender submitted before
+        it of which that is so. `nearest` knows the answers that were given."""
         previous = self.history.columns.previous
-        if self.owed.is_everything:
-            return previous
-        nearest = {NONE: NONE}  # of each message, itself if the process must have it; else the last one before it
-        for before in previous:
-            passed: list[int] = []
-            while before not in nearest:
-                passed.append(before)
-                is_there = before in life.delivered or self.owed.is_owed(life, before)
-                if is_there:
-                    nearest[before] = before
-                    break
-                before = previous[before]
-            nearest.update(dict.fromkeys(passed, nearest[before]))
-        return [nearest[before] for before in previous]
+        passed: list[int] = []
+        while number not in nearest:
+            passed.append(number)
+            if number in life.delivered or self.owed.is_owed(life, number):
+                nearest[number] = number
+                break
+            number = previous[number]
+        found = nearest[number]
+        nearest.update(dict.fromkeys(passed, found))
+        return found
 
     def _is_older(self, number: int, before: int) -> bool:
         return self.history.identity(number).counter <= self.history.identity(before).counter
