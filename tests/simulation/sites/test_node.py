@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ordercast.model.configuration import ChangeReason, ConfigurationKind
@@ -9,6 +11,7 @@ from ordercast.model.ids import MILLISECOND
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
 from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.options import SIM_RING
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SwarmKind, options_of
 from ordercast.sim.topology import Rate
@@ -40,6 +43,14 @@ def views_of(result: Result) -> list[tuple[tuple[int, ...], ChangeReason]]:
 def test_hostile_runs_are_valid(kind: SwarmKind, seed: int) -> None:
     result = simulate(options_of(seed, kind, "sites"), seed)
     assert result.settled and result.is_valid, f"{kind.value} {seed}: {result.verdict.sentence}"
+
+
+@pytest.mark.parametrize(("largest", "queue"), [(500, 64 << 20), (3_000, 3_064)])
+def test_messages_as_large_as_may_be_go_on_the_ring_with_their_heads(largest: int, queue: int) -> None:
+    ring = replace(SIM_RING, message_size_max=largest, queue_size_max=queue)
+    options = apart(2, 2, size_min=largest, size_max=largest, ring=ring)
+    result = simulate(options, 1)
+    assert result.settled and result.is_valid, result.verdict.sentence
 
 
 def test_sites_come_together_in_one_view_and_are_silent_when_nothing_is_sent() -> None:

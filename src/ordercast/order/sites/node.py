@@ -30,6 +30,7 @@ from ordercast.model.roster import Roster
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, EngineStats, Membership
 from ordercast.order.layered import InnerRing
 from ordercast.order.membership.stats import RingStats
+from ordercast.order.outbox import OVERHEAD
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
@@ -70,7 +71,13 @@ class SitesNode:
         self._sites = sites
         self._places = places
         domain = places.domain
-        own = replace(config, cluster=f"{config.cluster}\0{ENGINE}\0{domain.name}")
+        size = max(config.message_size_max, sites.links.payload_max)  # entries have heads, and control is among them
+        own = replace(
+            config,
+            cluster=f"{config.cluster}\0{ENGINE}\0{domain.name}",
+            message_size_max=size,
+            queue_size_max=max(config.queue_size_max, size + OVERHEAD),
+        )
         self._ring = RingNode(
             node, own, verbose=verbose, beneath=domain.beneath, other_engines=other_engines, settles=True, stamps=True
         )

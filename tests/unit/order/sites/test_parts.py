@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from ordercast.model.effects import Alarm, Effect, Endpoint, Persist, Unicast
 from ordercast.model.errors import WireError
 from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, NodeId, ProcessId
 from ordercast.model.service import Service
+from ordercast.order.links.config import PAYLOAD_MAX
 from ordercast.order.outbox import Lot, lots_from
 from ordercast.order.setup import FarNode
-from ordercast.order.sites.codec import decode
+from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
-from ordercast.order.sites.frames import DataEntry
+from ordercast.order.sites.frames import DataEntry, RecoveredFrame, SpreadFrame, UnitFrame
 from ordercast.order.sites.neighbours import Neighbours
 from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.routes import children, reaches, tree_of, used_edges
@@ -100,6 +103,26 @@ def test_a_message_that_fits_in_no_packet_is_a_unit_of_several() -> None:
     again = bodies(outbox, V2, 8)
     assert [(body.payloads, body.part, body.parts) for body in again] == [((payloads[2],), 0, 1)]
     assert [body.runs[0].first for body in again + bodies(outbox, V2, 8)] == [1, 2, 3]
+
+
+def test_a_unit_takes_eight_packets_at_most_and_a_link_carries_it() -> None:
+    for body_max, most in ((100, 8), (1200, 8), (9000, 7), (60_000, 2)):
+        outbox = WideOutbox(body_max)
+        outbox.add(messages(5, Service.AGREED, bytes(1 << 20)))
+        counts = []
+        while found := bodies(outbox, V1):
+            counts.append(outbox.under_way)
+            (body,) = found
+            frame = UnitFrame(V1, 0, 0, 1, 1, 1, 1, body)
+            attempt = ConfigurationId(1, ProcessId(1))
+            recovered = encode(RecoveredFrame(attempt, V1, 0, ProcessId(1), 1, 1, body))
+            assert len(encode(frame)) <= PAYLOAD_MAX
+            assert len(encode(SpreadFrame(attempt, 0, 1, recovered))) <= PAYLOAD_MAX
+        packets = [after - before for before, after in pairwise([0, *counts])]
+        assert set(packets[:-1]) == {most} and 1 <= packets[-1] <= most
+        for _ in packets:
+            outbox.seen(is_void=False)
+        assert not outbox.under_way and not outbox
 
 
 def test_a_large_message_whose_last_part_is_void_starts_over() -> None:

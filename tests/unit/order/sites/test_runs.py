@@ -150,6 +150,19 @@ def test_units_of_several_packets_pass_by_the_stamps_of_their_last_ones(line: in
     assert passed(order) == [f"0.{number + 1}" for number in range(count, 4)] and order.place == (62, 0, 0)
 
 
+def test_they_are_held_until_everybody_has_the_last_one() -> None:
+    order = WideOrder(VIEW, A)
+    order.take_run(far_apart(53, 4, 3))
+    for rank in (1, 2):
+        order.promise(rank, 0, 99, 99)
+    order.acknowledge(0, 62)
+    order.walk()
+    assert order.own_size == 12
+    order.acknowledge(0, 63)
+    order.walk()
+    assert not order.own_size and not order.own.units
+
+
 def test_so_they_are_one_by_one() -> None:
     run = far_apart(53, 4, 3)
     singles = run.singles()
@@ -177,12 +190,14 @@ def test_entries_of_one_daemon_that_are_as_far_apart_are_a_row() -> None:
     add(A, 9, b"9")
     add(A, 10, b"10", b"11")  # of one packet
     add(B, 12, b"12")
+    add(B, 14, b"14", b"15")  # behind a packet of somebody else's message
     rows = rows_of(Deliver(VIEW.id, VIEW.id, parcels, stamps=stamps))
     assert [(row.originator, row.seq, row.step, row.entries) for row in rows] == [
         (A, 1, 1, [b"1", b"2", b"3"]),
         (A, 6, 3, [b"6", b"9"]),
         (A, 10, 1, [b"10", b"11"]),
         (B, 12, 1, [b"12"]),
+        (B, 14, 1, [b"14", b"15"]),
     ]
     assert rows[1].stamps == [106, 109] and rows[1].last == 9
     assert rows[1].behind(1, 64) == EntriesInARow(A, 9, [b"9"], [109], 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -33,6 +34,7 @@ from ordercast.order.sites.interest import Wishes
 from ordercast.order.sites.neighbours import Neighbour, Neighbours
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox
+from ordercast.order.sites.runs import EntriesInARow, EntryRun, build_entries
 from ordercast.order.sites.sending import Sending
 from ordercast.order.sites.spreading import Spreading
 from ordercast.order.sites.states import REGULAR
@@ -77,6 +79,54 @@ def test_what_a_transitional_configuration_brought_is_not_sent_again() -> None:
     tape.take(entry, A, 1, 300, Where.TRANSITIONAL)
     assert set(tape.order.own.units) == {300}
     assert not tape.outbox
+
+
+def large_entries(tape: Tape, count: int) -> list[bytes]:
+    run = SessionRun(0, 1, count, int(Service.SAFE))
+    return build_entries(EntryRun(tape.view.digest, (), run, 1, [bytes((number,)) * 2000 for number in range(count)]))
+
+
+def stream_of(tape: Tape) -> list[tuple[int, int | None]]:
+    """Return the stamps of the own units, each with that of the one before it."""
+    singles = [single for held in tape.order.own.units.values() for single in held.singles()]
+    return [(single.stamp, single.previous) for single in singles]
+
+
+def test_entries_of_several_packets_have_the_stamps_of_their_last_ones() -> None:
+    tape = alone()
+    row = EntriesInARow(B, 3, large_entries(tape, 4), [303, 306, 309, 312], 3)
+    assert tape.take_alike(row, Where.REGULAR) == 4
+    assert stream_of(tape) == [(303, 0), (306, 303), (309, 306), (312, 309)] and len(tape.order.own.units) == 1
+    assert tape.clock == 312 and tape.order.own.line == 313 and tape.order.own.through == 312
+
+
+def test_void_entries_in_a_row_move_the_line_behind_the_last() -> None:
+    tape = alone()
+    entries = large_entries(tape, 2)
+    tape.view = replace(tape.view, id=ConfigurationId(8, A))
+    assert tape.take_alike(EntriesInARow(B, 3, entries, [303, 306], 3), Where.REGULAR) == 2
+    assert tape.order.own.line == 307 and not tape.order.own.units
+
+
+def test_the_last_entry_of_a_row_is_safe_with_its_last_packet() -> None:
+    tape = alone()
+    tape.take_alike(EntriesInARow(B, 3, large_entries(tape, 4), [303, 306, 309, 312], 3), Where.REGULAR)
+    tape.order.safe_at(11)
+    assert tape.order.stable == 0
+    tape.order.safe_at(12)
+    assert tape.order.stable == 313
+
+
+def test_entries_whose_stamps_jump_are_taken_one_by_one() -> None:
+    tape = alone()
+    stamps = [303, 306, 319, 322]  # the clock of the ring has risen between two visits of its token
+    row, taken = EntriesInARow(B, 3, large_entries(tape, 4), stamps, 3), 0
+    while taken < 4:
+        taken += tape.take_alike(row.behind(taken, 4), Where.REGULAR)
+    assert stream_of(tape) == [(303, 0), (306, 303), (319, 306), (322, 319)]
+    assert tape.order.own.line == 323
+    tape.order.safe_at(11)
+    assert tape.order.stable == 307
 
 
 def test_commits_end_with_an_installation() -> None:
