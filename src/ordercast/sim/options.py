@@ -14,9 +14,8 @@ from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.baselines.config import BaselineConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.gateways.config import GatewaysConfig
-from ordercast.order.links.config import FAR
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.sites.config import SitesConfig
+from ordercast.order.sites.config import BETWEEN, SitesConfig
 from ordercast.order.sizes import Sizes
 from ordercast.order.tree.config import TreeConfig
 from ordercast.sim.faults import Fault, FaultKind
@@ -77,7 +76,7 @@ SIM_SITES = SitesConfig(
     prune=False,
     unlearn_ns=60 * MILLISECOND,
     links=replace(
-        FAR,
+        BETWEEN,
         packet_size=600,
         ack_ns=5 * MILLISECOND,
         tail_ns=8 * MILLISECOND,

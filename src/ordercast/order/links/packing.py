@@ -18,7 +18,7 @@ from ordercast.model.errors import UsageError, WireError
 
 LENGTH: Final = struct.Struct(">H")
 LENGTH_SIZE: Final = 4  # the larger of the two: what is before a payload, and before a part
-PARTS_MAX: Final = 4096  # of one payload
+PARTS_MAX: Final = 0xFFFF  # of one payload
 _PART: Final = struct.Struct(">HH")
 PART_HEAD_SIZE: Final = _PART.size
 assert max(LENGTH.size, _PART.size) == LENGTH_SIZE

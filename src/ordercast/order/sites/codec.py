@@ -6,9 +6,8 @@ Counts are checked against what is there before anything is made.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 from ordercast.model.configuration import ChangeReason
@@ -40,7 +39,11 @@ from ordercast.order.sites.views import Fragment, SiteEdge, WideProposal
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.reader import ByteReader
 
+StampRange = tuple[int, int, int, int]  # first, how far apart, how many; the fragments that they are for
+
 STAMP_MAX = (1 << 62) - 1
+APART_MAX = COUNT_MAX = 0xFFFF  # of a range of stamps
+STAMPS_MAX = 1 << 20  # in a STATE: windows hold less by far
 _REASONS = frozenset(ChangeReason)
 _ID = struct.Struct(">QQ")
 _UNIT = struct.Struct(">8sBHQQQQ")
@@ -53,7 +56,9 @@ _EDGE = struct.Struct(">BBLLQQ")
 _PROPOSAL = struct.Struct(">QQBBH")
 _SPREAD = struct.Struct(">QQBQ")
 _STATE = struct.Struct(">QQQQQQBQQBHB")
-_STREAM = struct.Struct(">QLL")
+_STREAM = struct.Struct(">QLL")  # line, ranges of stamps, ranges of hollow ones
+_HELD = struct.Struct(">QHH")  # a range: the first stamp, how far apart they are, how many
+_HOLLOW = struct.Struct(">QHHQ")  # likewise, and the fragments that they are for
 _READY = struct.Struct(">QQQ")
 _RECOVERED = struct.Struct(">QQ8sBQQQ")
 _ROUTES = struct.Struct(">8sQH")
@@ -267,9 +272,25 @@ def _encode_state(frame: StateFrame) -> bytes:
     parts = [head, struct.pack(f">{len(frame.commits)}Q", *frame.commits)]
     hollow = frame.hollow or ((),) * len(frame.lines)
     for line, held, hollows in zip(frame.lines, frame.held, hollow, strict=True):
-        parts += (_STREAM.pack(line, len(held), len(hollows)), struct.pack(f">{len(held)}Q", *held))
-        parts += (struct.pack(">QQ", *each) for each in hollows)
+        ranges, hollow_ranges = _ranges_of((stamp, 0) for stamp in held), _ranges_of(hollows)
+        parts.append(_STREAM.pack(line, len(ranges), len(hollow_ranges)))
+        parts += (_HELD.pack(*each[:3]) for each in ranges)
+        parts += (_HOLLOW.pack(*each) for each in hollow_ranges)
     return b"".join(parts)
+
+
+def _ranges_of(stamps: Iterable[tuple[int, int]]) -> list[StampRange]:
+    """Return stamps, with what they are for, as ranges: those in a row that are as far apart, and for the same."""
+    found: list[StampRange] = []
+    for stamp, needs in stamps:
+        if found:
+            first, apart, count, same = found[-1]
+            gap = stamp - first - apart * (count - 1)
+            if same == needs and 0 < gap <= APART_MAX and count < COUNT_MAX and (count == 1 or gap == apart):
+                found[-1] = first, gap, count + 1, needs
+                continue
+        found.append((stamp, 1, 1, needs))
+    return found
 
 
 def _decode_state(reader: ByteReader) -> StateFrame:
@@ -279,22 +300,32 @@ def _decode_state(reader: ByteReader) -> StateFrame:
         raise WireError(f"{streams} streams, or a view beyond all bounds")
     said = tuple(ProcessId(one) for one in reader.numbers(commits, "Q"))
     lines, held, hollow = [], [], []
+    room = STAMPS_MAX
     for _ in range(streams):
-        line, count, hollows = reader.unpack(_STREAM)
-        stamps, pairs = reader.numbers(count, "Q"), reader.numbers(2 * hollows, "Q")
+        line, ranges, hollow_ranges = reader.unpack(_STREAM)
+        whole = _stamps_from(((*reader.unpack(_HELD), 0) for _ in range(ranges)), room)
+        without = _stamps_from((reader.unpack(_HOLLOW) for _ in range(hollow_ranges)), room - len(whole))
+        room -= len(whole) + len(without)
         lines.append(_stamp(line))
-        held.append(_rising(stamps))
-        hollow.append(tuple(zip(_rising(pairs[::2]), pairs[1::2], strict=True)))
+        held.append(tuple(stamp for stamp, _ in whole))
+        hollow.append(tuple(without))
     view, place = _configuration(seq, representative), (_stamp(stamp), _rank(rank))
     attempt = _configuration(*fields[:2])
     said_of = tuple(lines), tuple(held), place, said, _stamp(clock), highest, _rank(own_rank)
     return StateFrame(attempt, ProcessId(process), view, *said_of, tuple(hollow) if any(hollow) else ())
 
 
-def _rising(stamps: tuple[int, ...]) -> tuple[int, ...]:
-    if any(later <= earlier for earlier, later in pairwise(stamps)):
-        raise WireError("stamps that do not rise")
-    return stamps
+def _stamps_from(ranges: Iterable[StampRange], room: int) -> list[tuple[int, int]]:
+    """Return the stamps of ranges, with what they are for; there is room for so many."""
+    found: list[tuple[int, int]] = []
+    for first, apart, count, needs in ranges:
+        if not apart or not count or (found and first <= found[-1][0]):
+            raise WireError("stamps that do not rise")
+        if len(found) + count > room:
+            raise WireError("more stamps than any window has")
+        last = _stamp(first + apart * (count - 1))
+        found += [(stamp, needs) for stamp in range(first, last + 1, apart)]
+    return found
 
 
 def _encode_ready(frame: ReadyFrame) -> bytes:

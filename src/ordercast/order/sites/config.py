@@ -3,7 +3,7 @@ ring's keys; those of the links are `links`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND
@@ -11,6 +11,8 @@ from ordercast.order.links.config import FAR, LinkConfig
 from ordercast.order.links.rate import rate_from
 
 FRAGMENTS_MAX = 64
+CONTROL_MAX = 4 << 20  # bytes of a STATE, which lists what a daemon holds
+BETWEEN = replace(FAR, payload_max=CONTROL_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class SitesConfig:
 
     window: int = 16 << 20  # bytes of all daemons that not everybody is known to have
     rate: str = "fair"  # at which packets leave on a link: as its part beside others, or fixed, as in "30mbit"
-    links: LinkConfig = FAR
+    links: LinkConfig = BETWEEN
 
     def validate(self) -> None:
         """Every key and every relation; all that is wrong is said at once."""

@@ -41,7 +41,7 @@ from ordercast.order.sites.units import (
 from ordercast.order.sites.views import EVERYBODY
 
 UNIT_PACKETS = 8  # that one unit takes at most
-UNIT_MAX = 60_000  # bytes of a message in it, likewise: links carry so much at once
+UNIT_MAX = 60_000  # bytes of a message in it, likewise: its length has two bytes
 
 
 def queued_from(one: Submission | Submissions, size_max: int) -> list[Lot]:

@@ -352,7 +352,7 @@ def test_packets_of_one_size_travel_as_a_burst() -> None:
         ({"window": 0}, "window must be at least 1"),
         ({"window": 1 << 20}, "window must be at most 65535"),
         ({"packet_size": 100}, "leaves 27 bytes for payloads"),
-        ({"payload_max": 1 << 30}, "more than 4096 packets"),
+        ({"payload_max": 1 << 30}, "more than 65535 packets"),
         ({"nack_max_ns": 1}, "nack_max_ns must be at least nack_min_ns"),
         ({"ack_every": 16_385}, "ack_every must be at most the window"),
         ({"silence_ns": -1}, "silence_ns must not be negative"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import accumulate
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.service import Service
-from ordercast.order.sites.codec import decode, encode
+from ordercast.order.sites.codec import STAMPS_MAX, decode, encode
+from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import (
     BehindFrame,
     DataEntry,
@@ -91,6 +93,36 @@ def test_a_damaged_frame_is_read_or_refused(frame: WideFrame, data: st.DataObjec
 def test_garbage_is_a_wire_error(kind: int, rest: bytes) -> None:
     with suppress(WireError):
         decode(bytes((kind,)) + rest)
+
+
+STAMPS = st.lists(st.one_of(st.integers(1, 9), st.integers(1, 1 << 20)), max_size=40)  # how far they are apart
+
+
+@settings(max_examples=scaled(100), deadline=None)
+@given(STAMPS, STAMPS, st.data())
+def test_what_a_daemon_holds_is_told_in_ranges(gaps: list[int], hollow_gaps: list[int], data: st.DataObject) -> None:
+    held = tuple(accumulate(gaps))
+    hollow = tuple((stamp, data.draw(st.integers(0, 3))) for stamp in accumulate(hollow_gaps))
+    frame = StateFrame(
+        ATTEMPT, P, ATTEMPT, (10, 20), (held, ()), (9, 1), (P,), 99, 4, 0, ((), hollow) if hollow else ()
+    )
+    assert decode(encode(frame)) == frame
+
+
+@pytest.mark.parametrize("apart", [1, 8])
+def test_a_full_window_is_told_in_a_frame_that_links_carry(apart: int) -> None:
+    """Eight bytes a unit were more than a link carried, from some 8,000 on: the daemon ended."""
+    stamps = tuple(range(1, 300_000 * apart, apart))
+    held = StateFrame(ATTEMPT, P, ATTEMPT, (10,), (stamps,), (9, 1), (P,), 99, 4)
+    assert len(encode(held)) < 1000 and decode(encode(held)) == held
+    worst = tuple(sorted({*range(1, 400_000, 3), *range(1, 400_000, 7)}))
+    told = encode(held._replace(held=(worst,), hollow=(tuple((stamp, 1) for stamp in worst[:100_000]),)))
+    assert len(encode(SpreadFrame(ATTEMPT, 0, 1, told))) <= SitesConfig().links.payload_max
+
+
+def test_more_stamps_than_any_window_has_are_refused_before_they_are_made() -> None:
+    frame = StateFrame(ATTEMPT, P, ATTEMPT, (10,), (tuple(range(1, STAMPS_MAX + 2)),), (9, 1), (P,), 99, 4)
+    assert "more stamps than any window has" in wrong(frame)
 
 
 def wrong(frame: WideFrame) -> str:
