@@ -38,11 +38,13 @@ from ordercast.model.ids import (
 )
 from ordercast.model.inputs import Lane, Packet, Stored
 from ordercast.order.engine import Engine
+from ordercast.order.neighbours import NO_NEIGHBOURS
 from ordercast.order.passing import PassingLayer
 from ordercast.sealing.cipher import Cipher
 from ordercast.sealing.config import SealingConfig
 from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.lives import HeardLife, Lives
+from ordercast.sealing.neighbours import Neighbours
 from ordercast.sealing.opener import Clusters, Opener, SealRefusal
 from ordercast.sealing.own import OwnLife
 from ordercast.sealing.packet import NAMED_MAX, Presence, encode_presence, names_target
@@ -77,6 +79,7 @@ class Sealing(PassingLayer):
         clusters: Clusters,
         broadcasts: Mapping[Attachment, int],  # how many networks each attachment has on which all hear all
         config: SealingConfig | None = None,
+        other_engines: Mapping[bytes, str] = NO_NEIGHBOURS,  # by the id of this cluster on them
     ) -> None:
         super().__init__(engine)
         self.cipher_name = cipher.name
@@ -88,9 +91,9 @@ class Sealing(PassingLayer):
         self.keys = keys
         self.own = OwnLife(cipher, draw_salt(), self._config.generation_bits)
         self.lives = Lives(cipher, self._config.forget_ns)
-        self.opener = Opener(
-            cipher, keys, clusters, self.lives, self._config.generation_bits, self._hear, self._broadcasts
-        )
+        self._neighbours = Neighbours(cipher, other_engines)
+        bits = self._config.generation_bits
+        self.opener = Opener(cipher, keys, clusters, self.lives, bits, self._hear, self._broadcasts, self._neighbours)
         self.stats = SealingStats()
         self.me: ProcessId = NOBODY
         self._members: Sequence[ProcessId] = ()
@@ -336,7 +339,8 @@ class Sealing(PassingLayer):
         return awaited(self.keys, self.lives, self._away, self._members, self.me)
 
     def _warn(self, now: Instant, effects: list[Effect]) -> None:
-        """Say what was refused, at most once a minute for each reason."""
+        """Say what was refused, at most once a minute for each reason, and who runs another engine."""
+        effects += self._neighbours.news()
         deaf = sorted({node_of(life.process) for life in self.lives.deaf(now, self._config.deaf_ns)})
         if deaf and (self._deaf_at is None or now - self._deaf_at >= self._config.warn_ns):
             self._deaf_at = now
