@@ -48,7 +48,7 @@ from ordercast.sealing.neighbours import Neighbours
 from ordercast.sealing.opener import Clusters, Opener, SealRefusal
 from ordercast.sealing.own import OwnLife
 from ordercast.sealing.packet import NAMED_MAX, Presence, encode_presence, names_target
-from ordercast.sealing.rotation import awaited
+from ordercast.sealing.rotation import awaited, understands
 from ordercast.sealing.words import change_text, deaf_text, refusal_text
 from ordercast.wire.head import CLEAR
 
@@ -323,8 +323,7 @@ class Sealing(PassingLayer):
 
     def _consider(self, now: Instant, effects: list[Effect]) -> None:
         """Whoever is alone waits: those with whom it will be may not have the key yet."""
-        is_alone = not self.lives.newest() and len(self._members) < 2
-        if self.keys.wanted != self.keys.used and not is_alone and not self.awaited():
+        if self.keys.wanted != self.keys.used and not self._is_alone() and not self.awaited():
             self._use(self.keys.wanted, effects)
 
     def _use(self, number: int, effects: list[Effect]) -> None:
@@ -333,6 +332,14 @@ class Sealing(PassingLayer):
             self._take(self.keys.using(number))
             self.stats.changes += 1
             effects.append(Alarm(AlarmKind.KEY_CHANGED, change_text(before, number), self.me))
+
+    def parts_with(self, keys: KeyRing) -> bool:
+        """Tell whether whoever takes these keys is understood by none of those with whom this process is."""
+        used = {life.used for life in self.lives.newest().values()}
+        return not self._is_alone() and not understands(keys, self.keys, {self.keys.used, *used})
+
+    def _is_alone(self) -> bool:
+        return not self.lives.newest() and len(self._members) < 2
 
     def awaited(self) -> list[int]:
         """The nodes whose word is missing before the wanted key is used."""

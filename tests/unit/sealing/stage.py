@@ -60,9 +60,14 @@ class Ends:
         self.lives.hear(life, presence, counter, MINE, NOW)
 
     def presence(
-        self, *heard: bytes, key: ClusterKey = KEY, networks: tuple[int, ...] = (0,), cluster: bytes = CLUSTER
+        self,
+        *heard: bytes,
+        key: ClusterKey = KEY,
+        networks: tuple[int, ...] = (0,),
+        cluster: bytes = CLUSTER,
+        uses: int = 0,
     ) -> bytes:
-        said = encode_presence(Presence(SENDER, key.id, (key.id,), heard))
+        said = encode_presence(Presence(SENDER, uses or key.id, (key.id,), heard))
         return self.sealer.presence((key.id, key.secret), cluster, said, networks, Lane.DATA)
 
     def greeted(self) -> Ends:

@@ -9,13 +9,14 @@ from ordercast.model.ids import MAIN, SECOND, Instant, node_of
 from ordercast.model.inputs import Lane, Packet
 from ordercast.order.engine import Engine
 from ordercast.sealing.cipher import SALT_SIZE
+from ordercast.sealing.keys import ClusterKey, KeyRing
 from ordercast.sealing.layer import Sealing
 from ordercast.sealing.neighbours import TRIED_MAX
 from ordercast.sealing.opener import SealRefusal
 from ordercast.sealing.own import OwnLife
 from ordercast.sealing.packet import KEY_AT, LIFE_SIZE, NONCE, NONCE_LAYOUT, PRESENCE_BIT
 from ordercast.sim.sealed.cipher import PlainCipher
-from ordercast.wire.head import with_head
+from ordercast.wire.head import CLEAR, with_head
 
 from .stage import CLUSTER, CLUSTER_ON_A_TREE, KEY, NOW, OTHER_KEY, RECEIVER, SENDER, Ends, ring_of
 
@@ -87,6 +88,27 @@ def test_numbers_rise_in_what_goes_out_also_where_work_is_left_for_later() -> No
     presence, later = _packets(sealing.receive(reads, Instant(NOW + 10**12)))
     assert LATER in later
     assert _life_and_number(presence) < _life_and_number(later)
+
+
+def test_keys_are_parted_with_when_none_of_those_in_use_is_among_them() -> None:
+    sealing, others = _sealing(), Ends()
+    stranger = ring_of(OTHER_KEY)
+    assert not sealing.parts_with(stranger)  # nobody is here to part with
+    sealing.receive([_read(others.presence(sealing.own.name))], NOW)
+    assert sealing.parts_with(stranger)
+    assert not sealing.parts_with(ring_of(OTHER_KEY, KEY))
+    assert sealing.parts_with(KeyRing((OTHER_KEY,), CLEAR, CLEAR, accepts_clear=True))
+    sealing.receive([_read(others.presence(sealing.own.name, uses=OTHER_KEY.id))], Instant(NOW + 1))
+    assert not sealing.parts_with(stranger)  # the other has gone ahead
+
+
+def test_a_key_with_the_number_of_the_one_in_use_is_another() -> None:
+    same_number = next(
+        key for key in (ClusterKey(number.to_bytes(32, "big")) for number in range(10_000)) if key.id == KEY.id
+    )
+    sealing, others = _sealing(), Ends()
+    sealing.receive([_read(others.presence(sealing.own.name))], NOW)
+    assert sealing.parts_with(ring_of(same_number))
 
 
 def _alarms(sealing: Sealing, packets: list[bytes], now: Instant) -> list[Alarm]:
