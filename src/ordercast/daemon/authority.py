@@ -46,6 +46,9 @@ class CertificateKind(Enum):
     CLIENT = "client"
 
 
+_MAKERS = {CertificateKind.DAEMON: "server", CertificateKind.CLIENT: "client"}  # the commands that make one
+
+
 @dataclass(frozen=True)
 class CertificateTold:
     """What a certificate says."""
@@ -98,6 +101,11 @@ def renew(path: Path, folder: Path, days: int = DAYS, hosts: Sequence[str] = ())
     if before.kind is CertificateKind.AUTHORITY:
         raise UsageError(f"{path} is an authority: make another in a folder of its own, and certificates with that")
     text, told = _issued(folder, before.name, before.kind, hosts or before.hosts, days)
+    if told.authority != before.authority:
+        raise UsageError(
+            f"{path} is of the authority {before.authority}, and {folder} has {told.authority}: name the folder of its "
+            f"own, or make a new file with `ordercast certs {_MAKERS[before.kind]} {folder} {before.name}`"
+        )
     replace_secret_file(path, text)
     return told
 
