@@ -66,6 +66,7 @@ def test_five_commands_make_everything_that_daemon_and_clients_need(
         (("show", "{0}/a/open.pem"), "can be read by others: run `chmod 600 {0}/a/open.pem`"),
         (("show", "{0}/a/tokens.toml"), "has no certificate"),
         (("renew", "{0}/a/authority.pem", "--authority", "{0}/a"), "is an authority: make another in a folder"),
+        (("renew", "{0}/a/bob.pem", "--authority", "{0}/a"), "has a token, which has no end: make another with"),
     ],
 )
 def test_each_mistake_is_one_sentence(
@@ -76,6 +77,17 @@ def test_each_mistake_is_one_sentence(
     (tmp_path / "a" / "open.pem").chmod(0o644)
     assert run(["certs", *(word.format(tmp_path) for word in words)]) == 2
     assert sentence.format(tmp_path) in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_token_is_shown_as_one_with_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "certs"
+    assert run(["certs", "new", str(folder)]) == run(["certs", "token", str(folder), "billing"]) == 0
+    moved = (folder / "billing.pem").rename(tmp_path / "elsewhere.pem")
+    capsys.readouterr()
+    assert run(["certs", "show", "--json", str(moved), str(folder / "authority.pem")]) == 0
+    token, authority = json.loads(capsys.readouterr().out)["certificates"]
+    assert (token["name"], token["kind"], authority["kind"]) == ("billing", "token", "authority")
+    assert token["authority"] == authority["authority"]
 
 
 @pytest.mark.parametrize(("words", "maker"), [(("client",), "client"), (("server", "--host", "h"), "server")])
