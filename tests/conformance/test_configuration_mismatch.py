@@ -16,6 +16,8 @@ from ordercast.wire.head import cluster_id_from
 
 from .solo import ONE, SMALL, TRIO, Solo, alarms, process
 
+STAR = {cluster_id_from(SMALL.cluster, "star"): "star"}
+
 
 def doubled(key: str) -> tuple[int, ...]:
     value = getattr(SMALL, key)
@@ -83,7 +85,7 @@ def _with_engine(solo: Solo, sender: ProcessId, engine: str) -> bytes:
 
 
 def test_who_runs_another_engine_in_the_same_cluster_is_named_once_and_never_a_member() -> None:
-    solo = Solo(other_engines=("star",)).to_ring_of_one()
+    solo = Solo(other_engines=STAR).to_ring_of_one()
     effects = [effect for _ in range(3) for effect in solo.give_packets(_with_engine(solo, ONE, "star"))]
     (alarm,) = alarms(effects)
     assert (alarm.kind, alarm.process) == (AlarmKind.CONFIGURATION_MISMATCH, ONE)
@@ -92,6 +94,6 @@ def test_who_runs_another_engine_in_the_same_cluster_is_named_once_and_never_a_m
 
 
 def test_another_cluster_is_nobodys_business() -> None:
-    solo = Solo(other_engines=("star",)).to_ring_of_one()
+    solo = Solo(other_engines=STAR).to_ring_of_one()
     assert alarms(solo.give_packets(encode(cluster_id_from("other", "star"), solo.join_of(ONE, TRIO)))) == []
     assert alarms(solo.give_packets(_with_engine(solo, ONE, "star")[:20])) == []

@@ -11,7 +11,7 @@ import pytest
 
 from ordercast import Node, UsageError
 from ordercast.daemon.config.node import SecurityConfig
-from ordercast.daemon.key_file import read_key_file, user_key_file
+from ordercast.daemon.key_file import new_key_file, read_key_file, user_key_file
 from ordercast.daemon.management import rekey
 from tests.live.stage import alone, entered, joined, live, local, messages_until, quick_ring
 
@@ -79,6 +79,25 @@ async def test_a_reload_makes_no_key(home: Path) -> None:
         with pytest.raises(UsageError, match="there is no key file"):
             await rekey(node.host)
         assert node.host.sealing.keys == before
+
+
+@live
+async def test_a_file_that_lacks_the_key_in_use_is_taken_only_when_that_is_meant(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    used = new_key_file(path).ring.used
+    async with AsyncExitStack() as stack:
+        nodes = await entered(stack, quick_ring(), "a", "b", security=SecurityConfig(key=path))
+        await joined(nodes, "orders")
+        sealing = nodes[1].host.sealing
+        assert sealing is not None
+        before = sealing.keys
+        path.unlink()
+        other = new_key_file(path).ring.used
+        with pytest.raises(UsageError, match=rf"has {other}, and this node and those with it use {used}: .* --now"):
+            await rekey(nodes[1].host)
+        assert sealing.keys == before
+        await rekey(nodes[1].host, at_once=True)
+        assert sealing.keys.accepted == (other,)
 
 
 @live

@@ -13,7 +13,7 @@ import secrets
 import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from ipaddress import ip_address
@@ -28,13 +28,14 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from ordercast.disk.secret_files import read_secret_file, replace_secret_file, write_new_secret_file
 from ordercast.groups.names import checked_client, checked_daemon
 from ordercast.model.errors import UsageError
-from ordercast.session.pem import TOKEN, TOKEN_SIZE, pem_text, token_hash
+from ordercast.session.pem import TOKEN, TOKEN_SIZE, blocks_of, pem_text, token_hash
 
 AUTHORITY = "authority.pem"
 TOKENS = "tokens.toml"  # hashes of those that are accepted
 SUFFIX = ".pem"
 AUTHORITY_DAYS = 3650
 DAYS = 365
+_TOKEN_TITLE = "# Token "  # of a file, before the name
 SKEW = timedelta(days=1)  # by which clocks may differ
 
 Signer = Ed25519PrivateKey | EllipticCurvePrivateKey  # of an authority; the second is of earlier versions
@@ -44,11 +45,15 @@ class CertificateKind(Enum):
     AUTHORITY = "authority"
     DAEMON = "daemon"
     CLIENT = "client"
+    TOKEN = "token"
+
+
+_MAKERS = {CertificateKind.DAEMON: "server", CertificateKind.CLIENT: "client"}  # the commands that make one
 
 
 @dataclass(frozen=True)
 class CertificateTold:
-    """What a certificate says."""
+    """What a certificate says; of a file with a token, whose it is, and what the certificate of the authority says."""
 
     name: str
     kind: CertificateKind
@@ -95,9 +100,16 @@ def renew(path: Path, folder: Path, days: int = DAYS, hosts: Sequence[str] = ())
     """Put another certificate, with a key of its own, in the place of this one. It has the same name, and the same
     hosts unless there are others."""
     before = read_certificate(path)
+    if before.kind is CertificateKind.TOKEN:
+        raise UsageError(f"{path} has a token, which has no end: make another with `ordercast certs token`")
     if before.kind is CertificateKind.AUTHORITY:
         raise UsageError(f"{path} is an authority: make another in a folder of its own, and certificates with that")
     text, told = _issued(folder, before.name, before.kind, hosts or before.hosts, days)
+    if told.authority != before.authority:
+        raise UsageError(
+            f"{path} is of the authority {before.authority}, and {folder} has {told.authority}: name the folder of its "
+            f"own, or make a new file with `ordercast certs {_MAKERS[before.kind]} {folder} {before.name}`"
+        )
     replace_secret_file(path, text)
     return told
 
@@ -111,7 +123,7 @@ def new_token(folder: Path, name: str) -> Path:
         raise UsageError(f"there is a token {name} already: take its line out of {folder / TOKENS}, or choose another")
     token = secrets.token_bytes(TOKEN_SIZE)
     path = folder / f"{name}{SUFFIX}"
-    _write_new(path, f"# Token {name}\n" + pem_text(TOKEN, token) + _text_of(certificate))
+    _write_new(path, f"{_TOKEN_TITLE}{name}\n" + pem_text(TOKEN, token) + _text_of(certificate))
     replace_secret_file(folder / TOKENS, tokens_text({**tokens, name: token_hash(token)}))
     return path
 
@@ -225,9 +237,15 @@ def read_certificate(path: Path) -> CertificateTold:
 def certificate_from(data: bytes, path: Path) -> CertificateTold:
     try:
         certificates = x509.load_pem_x509_certificates(data)
-        return _told(certificates[0], certificates[-1])
+        told = _told(certificates[0], certificates[-1])
     except ValueError:
         raise UsageError(f"{path} has no certificate: make one with `ordercast certs`") from None
+    text = data.decode("ascii", "replace")
+    if not any(kind == TOKEN for kind, _ in blocks_of(text)):
+        return told
+    first = text.partition("\n")[0]
+    name = first.removeprefix(_TOKEN_TITLE) if first.startswith(_TOKEN_TITLE) else path.stem
+    return replace(told, name=name, kind=CertificateKind.TOKEN)
 
 
 def read_tokens(folder: Path) -> dict[str, str]:

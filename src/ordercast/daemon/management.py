@@ -25,6 +25,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import NODE_MAX, NodeId, node_of
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.model.service import Service
+from ordercast.sealing.keys import listed
 from ordercast.sealing.opener import counts_of
 
 HEARING_S, HEARING_TURNS = 0.1, 15  # all say what they have about once a second
@@ -204,6 +205,13 @@ async def rekey(host: GroupHost, *, at_once: bool = False) -> Document:
     keys = await asyncio.to_thread(keys_of_node, host.config)
     if keys is None:
         raise UsageError("this daemon was started without a key file: name one in [security], and restart it")
+    if host.sealing is not None and not at_once and host.sealing.parts_with(keys):
+        used = listed((host.sealing.keys.used,))
+        raise UsageError(
+            f"the key file of {host.config.name} has {listed(keys.accepted)}, and this node and those with it use "
+            f"{used}: copy the file of the others here, or wait until all use another (`ordercast key status`); "
+            "`ordercast key reload --now` takes it all the same, and parts from them"
+        )
     host.rekey(replace(keys, at_once=at_once))
     await _hear_others(host)
     return keys_document(host)

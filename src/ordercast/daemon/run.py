@@ -27,7 +27,7 @@ from ordercast.daemon.host import GroupHost
 from ordercast.daemon.logs import describe, fields
 from ordercast.daemon.loop_errors import LoopErrors
 from ordercast.daemon.status.advice import ADVICE_ON_CLIENTS, ADVICE_ON_REFUSALS, counted
-from ordercast.daemon.status.alarms import REPEAT_NS, KeptAlarm
+from ordercast.daemon.status.alarms import REPEAT_NS, KeptAlarm, text_of
 from ordercast.daemon.status.guard import guard_of
 from ordercast.daemon.status.http import StatusServer
 from ordercast.daemon.status.parts import change_text
@@ -229,7 +229,9 @@ class Reporter:
     def _warn(self, entry: KeptAlarm) -> None:
         alarm = entry.alarm
         since = f" (and {counted(entry.before, 'time')} since the last of these lines)" if entry.before else ""
-        _log.warning("%s: %s%s", alarm.kind.value, alarm.text, since, extra=fields(alarm=alarm.kind.value))
+        _log.warning(
+            "%s: %s%s", alarm.kind.value, text_of(alarm, self.node.name_of), since, extra=fields(alarm=alarm.kind.value)
+        )
 
     def line(self) -> str:
         """Everything in one line."""

@@ -55,7 +55,10 @@ def best_cipher() -> Cipher:
 def sealed(assembly: Assembly, config: NodeConfig, node: NodeId, keys: KeyRing) -> Sealing:
     """Return the engine with a seal beneath it."""
     broadcasts = {Attachment(number): len(ring.networks) for number, ring in enumerate(config.attachments)}
-    layer = Sealing(assembly.driven, node, keys, best_cipher(), _salt, assembly.cluster, broadcasts)
+    others = assembly.other_engines
+    layer = Sealing(
+        assembly.driven, node, keys, best_cipher(), _salt, assembly.cluster, broadcasts, other_engines=others
+    )
     _SEALS.add(layer)
     return layer
 

@@ -6,14 +6,14 @@ Daemon and simulator make their engines here, so that what is simulated is what 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ordercast.model.ids import Attachment, NodeId
 from ordercast.model.inputs import Lane
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.layer import Networks
-from ordercast.order.catalogue import ENGINES, entry_of, tables_of
+from ordercast.order.catalogue import entry_of, neighbours_of, tables_of
 from ordercast.order.engine import Engine, ObservedEngine
 from ordercast.order.ring.node import RingNode
 from ordercast.order.setup import ONE_DOMAIN, Domain, FarNode, Setup
@@ -27,6 +27,7 @@ class Assembly:
     is_above: bool = True  # the engine is above the layer; otherwise the layer is inside it
     clusters: tuple[bytes, ...] = ()  # the ids in the packets of each attachment on which all hear all
     link_cluster: bytes = b""  # and in those of links
+    other_engines: Mapping[bytes, str] = field(default_factory=dict)  # by the id of this cluster on them
 
     def cluster(self, attachment: Attachment, lane: Lane) -> bytes:
         """Return the id in the packets of a lane."""
@@ -56,15 +57,15 @@ def assembled(
     of each; `nodes` is how many there are; names are those of the whole network; `beyond` are nodes of other sites."""
     entry = entry_of(name)
     each = (networks,) * (len(domains) or 1) if isinstance(networks, NetworksConfig) else tuple(networks)
-    others = tuple(other for other in ENGINES if other != name)
     tables, names = tables_of(name, holder), (domain_names or {}, node_names or {})
-    cluster = cluster_id_from(tables["ring" if "ring" in tables else "baseline"].cluster, name)
+    cluster_name = tables["ring" if "ring" in tables else "baseline"].cluster
+    cluster, others = cluster_id_from(cluster_name, name), neighbours_of(cluster_name, name)
     late = each[0].token_hold_ns if each[0].count > 1 else 0
     setup = Setup(node, tables, nodes, verbose, each[0].in_words, late, others, domains, *names, beyond)
     if not entry.is_layered:
         engine = entry.make(setup)
         layer = Networks(engine, node, each[0], setup.ring, verbose=verbose) if each[0].count > 1 else None
-        return Assembly(engine, (layer,), clusters=(cluster,), link_cluster=cluster)
+        return Assembly(engine, (layer,), clusters=(cluster,), link_cluster=cluster, other_engines=others)
     layers: list[Networks | None] = []
     clusters: list[bytes] = []
 
@@ -79,4 +80,5 @@ def assembled(
         for domain, own in zip(domains or ONE_DOMAIN, each, strict=True)
     )
     engine = entry.make(replace(setup, domains=placed))
-    return Assembly(engine, tuple(layers), is_above=False, clusters=tuple(clusters), link_cluster=cluster)
+    found = tuple(clusters)
+    return Assembly(engine, tuple(layers), False, found, link_cluster=cluster, other_engines=others)

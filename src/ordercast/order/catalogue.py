@@ -44,6 +44,7 @@ from ordercast.order.sites.config import SitesConfig
 from ordercast.order.traffic import Traffic
 from ordercast.order.tree import promised as tree
 from ordercast.order.tree.config import TreeConfig
+from ordercast.wire.head import cluster_id_from
 
 if TYPE_CHECKING:
     from ordercast.order.tree.node import TreeNode
@@ -315,6 +316,15 @@ def live_entry_of(name: str) -> EngineEntry:
         why = f"{name!r} runs in the simulator alone" if name in ENGINES else f"there is no engine {name!r}"
         raise UsageError(f"{why}; daemons can run: {', '.join(LIVE)}")
     return ENGINES[name]
+
+
+def neighbours_of(cluster: str, name: str) -> dict[bytes, str]:
+    """Return the other engines that daemons of a cluster may run, by its id where all hear all on one network."""
+    return {
+        cluster_id_from(cluster, other, ONE_DOMAIN[0].name if ENGINES[other].is_layered else None): other
+        for other in LIVE
+        if other != name
+    }
 
 
 def tables_of(name: str, holder: object) -> dict[str, Any]:

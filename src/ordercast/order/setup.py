@@ -58,7 +58,7 @@ class Setup:
     verbose: bool = False  # note every step
     beneath: str = ONE_NETWORK  # what carries the packets, in words, which are compared with other members'
     overtaken_ns: int = 0  # how much later a packet may come than one sent after it, on another of several networks
-    others: tuple[str, ...] = ()  # the other engines that may run in a cluster of the same name
+    others: Mapping[bytes, str] = field(default_factory=dict)  # the other engines, by the id of this cluster on them
     domains: tuple[Domain, ...] = ()  # the broadcast domains of this process, by attachment; none: all share one
     domain_names: Mapping[int, str] = field(default_factory=dict)  # of all domains of the network, by number
     node_names: Mapping[NodeId, str] = field(default_factory=dict)  # as far as they are known

@@ -38,15 +38,17 @@ from ordercast.model.ids import (
 )
 from ordercast.model.inputs import Lane, Packet, Stored
 from ordercast.order.engine import Engine
+from ordercast.order.neighbours import NO_NEIGHBOURS
 from ordercast.order.passing import PassingLayer
 from ordercast.sealing.cipher import Cipher
 from ordercast.sealing.config import SealingConfig
 from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.lives import HeardLife, Lives
+from ordercast.sealing.neighbours import Neighbours
 from ordercast.sealing.opener import Clusters, Opener, SealRefusal
 from ordercast.sealing.own import OwnLife
 from ordercast.sealing.packet import NAMED_MAX, Presence, encode_presence, names_target
-from ordercast.sealing.rotation import awaited
+from ordercast.sealing.rotation import awaited, understands
 from ordercast.sealing.words import change_text, deaf_text, refusal_text
 from ordercast.wire.head import CLEAR
 
@@ -77,6 +79,7 @@ class Sealing(PassingLayer):
         clusters: Clusters,
         broadcasts: Mapping[Attachment, int],  # how many networks each attachment has on which all hear all
         config: SealingConfig | None = None,
+        other_engines: Mapping[bytes, str] = NO_NEIGHBOURS,  # by the id of this cluster on them
     ) -> None:
         super().__init__(engine)
         self.cipher_name = cipher.name
@@ -88,9 +91,9 @@ class Sealing(PassingLayer):
         self.keys = keys
         self.own = OwnLife(cipher, draw_salt(), self._config.generation_bits)
         self.lives = Lives(cipher, self._config.forget_ns)
-        self.opener = Opener(
-            cipher, keys, clusters, self.lives, self._config.generation_bits, self._hear, self._broadcasts
-        )
+        self._neighbours = Neighbours(cipher, other_engines)
+        bits = self._config.generation_bits
+        self.opener = Opener(cipher, keys, clusters, self.lives, bits, self._hear, self._broadcasts, self._neighbours)
         self.stats = SealingStats()
         self.me: ProcessId = NOBODY
         self._members: Sequence[ProcessId] = ()
@@ -320,8 +323,7 @@ class Sealing(PassingLayer):
 
     def _consider(self, now: Instant, effects: list[Effect]) -> None:
         """Whoever is alone waits: those with whom it will be may not have the key yet."""
-        is_alone = not self.lives.newest() and len(self._members) < 2
-        if self.keys.wanted != self.keys.used and not is_alone and not self.awaited():
+        if self.keys.wanted != self.keys.used and not self._is_alone() and not self.awaited():
             self._use(self.keys.wanted, effects)
 
     def _use(self, number: int, effects: list[Effect]) -> None:
@@ -331,12 +333,21 @@ class Sealing(PassingLayer):
             self.stats.changes += 1
             effects.append(Alarm(AlarmKind.KEY_CHANGED, change_text(before, number), self.me))
 
+    def parts_with(self, keys: KeyRing) -> bool:
+        """Tell whether whoever takes these keys is understood by none of those with whom this process is."""
+        used = {life.used for life in self.lives.newest().values()}
+        return not self._is_alone() and not understands(keys, self.keys, {self.keys.used, *used})
+
+    def _is_alone(self) -> bool:
+        return not self.lives.newest() and len(self._members) < 2
+
     def awaited(self) -> list[int]:
         """The nodes whose word is missing before the wanted key is used."""
         return awaited(self.keys, self.lives, self._away, self._members, self.me)
 
     def _warn(self, now: Instant, effects: list[Effect]) -> None:
-        """Say what was refused, at most once a minute for each reason."""
+        """Say what was refused, at most once a minute for each reason, and who runs another engine."""
+        effects += self._neighbours.news()
         deaf = sorted({node_of(life.process) for life in self.lives.deaf(now, self._config.deaf_ns)})
         if deaf and (self._deaf_at is None or now - self._deaf_at >= self._config.warn_ns):
             self._deaf_at = now

@@ -20,6 +20,7 @@ from ordercast.sealing import runs
 from ordercast.sealing.cipher import SALT_SIZE, Cipher
 from ordercast.sealing.keys import KeyRing
 from ordercast.sealing.lives import HeardLife, Lives, Place
+from ordercast.sealing.neighbours import Neighbours
 from ordercast.sealing.packet import (
     BEGINNING,
     GROWTH,
@@ -54,6 +55,7 @@ class SealRefusal(Enum):
     FORGED = "forged"
     NETWORK = "wrong network"
     STRANGE = "not of Ordercast"
+    ENGINE = "another engine"
 
 
 Clusters = Callable[[Attachment, Lane], bytes]  # the id in the packets of a lane of an attachment
@@ -70,6 +72,7 @@ class Opener:
         generation_bits: int,
         told: Told,
         broadcasts: Collection[Attachment],  # attachments on which all hear all
+        neighbours: Neighbours,
     ) -> None:
         self._forged = cipher.forged
         self._broadcasts = broadcasts
@@ -78,6 +81,7 @@ class Opener:
         self._lives = lives
         self._bits = generation_bits
         self._told = told
+        self._neighbours = neighbours
         self.me: ProcessId = NOBODY
         self.mine = b""  # my life
         self.opened = 0
@@ -191,17 +195,19 @@ class Opener:
             self._refuse(SealRefusal.OLD)
             return
         cluster = self._clusters(packet.attachment, packet.lane)
-        tag = life.key(secret, cluster, counter >> self._bits)
+        generation = counter >> self._bits
+        tag = life.key(secret, cluster, generation)
         clear = authenticated(data[: KEY_AT + 1], data[NETWORKS_AT], packet.lane)
         try:
             presence = decode_presence(tag.decrypt(data[NONCE], data[SEALED_AT + SALT_SIZE :], clear))
         except (self._forged, WireError):
-            self._refuse(SealRefusal.FORGED)
+            is_neighbour = self._neighbours.is_one(data, secret, generation, clear, now)
+            self._refuse(SealRefusal.ENGINE if is_neighbour else SealRefusal.FORGED)
             return
         if self._lives.doubles(life, now):
             self._refuse(SealRefusal.LIFE)
             return
-        life.prove(secret, cluster, counter >> self._bits, tag)
+        life.prove(secret, cluster, generation, tag)
         window.take(counter)
         self.opened += 1
         self._told(life, presence, counter, packet)

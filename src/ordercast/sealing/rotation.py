@@ -1,8 +1,9 @@
-"""When another key is used: as soon as all accept it who are members, or were heard within a day."""
+"""When another key is used: as soon as all accept it who are members, or were heard within a day. Which keys a process
+may take without parting from those with whom it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ordercast.model.ids import Instant, ProcessId, node_of
 from ordercast.sealing.keys import KeyRing
@@ -18,3 +19,12 @@ def awaited(
     accepting = {node for node, life in newest.items() if keys.wanted in life.accepted}
     needed = {node_of(member) for member in members} | set(newest) | set(away)
     return sorted(needed - accepting - {node_of(me)})
+
+
+def understands(after: KeyRing, before: KeyRing, used: Iterable[int]) -> bool:
+    """Tell whether these keys open what is sealed with one of those in use; a later key may have an earlier one's
+    number."""
+    return any(
+        number in after.accepted and before.secrets.get(number, after.secrets.get(number)) == after.secrets.get(number)
+        for number in used
+    )

@@ -44,6 +44,6 @@ def refusal_text(why: SealRefusal, count: int, unknown_key: int, keys: KeyRing) 
             return f"{packets} refused: sealed for another network than the one that brought them; are cables crossed?"
         case _:
             return (
-                f"{packets} refused: they bear this cluster's key number, and were not sealed with its key: somebody "
-                f"forges or changes packets, or has another key with this number"
+                f"{packets} refused, with this cluster's key number and not sealed with its key: somebody forges or "
+                f"changes packets, or has another key with this number"
             )

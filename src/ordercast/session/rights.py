@@ -95,8 +95,9 @@ class Granted:
     def check_hold(self) -> None:
         if not self.is_everything and not self._holds:
             raise Denied(
-                f"{self.identity} may not have everybody wait for it: connect with another policy than hold, or write "
-                "hold = true in [[rights]] for it, and reload",
+                f"{self.identity} may not have everybody wait for it, as archivers and clients with the policy hold "
+                'do: write archive = ["GROUP"], for an archiver of GROUP, or hold = true in [[rights]] for it, and '
+                "reload; or connect with another policy",
                 "hold",
             )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ordercast.cli.main import run
+from ordercast.daemon.authority import read_certificate
 from ordercast.daemon.clients.certificates import certificates_of
 from ordercast.daemon.config.file import load_config
 from ordercast.daemon.config.node import SecurityConfig
@@ -65,6 +66,7 @@ def test_five_commands_make_everything_that_daemon_and_clients_need(
         (("show", "{0}/a/open.pem"), "can be read by others: run `chmod 600 {0}/a/open.pem`"),
         (("show", "{0}/a/tokens.toml"), "has no certificate"),
         (("renew", "{0}/a/authority.pem", "--authority", "{0}/a"), "is an authority: make another in a folder"),
+        (("renew", "{0}/a/bob.pem", "--authority", "{0}/a"), "has a token, which has no end: make another with"),
     ],
 )
 def test_each_mistake_is_one_sentence(
@@ -75,6 +77,35 @@ def test_each_mistake_is_one_sentence(
     (tmp_path / "a" / "open.pem").chmod(0o644)
     assert run(["certs", *(word.format(tmp_path) for word in words)]) == 2
     assert sentence.format(tmp_path) in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_token_is_shown_as_one_with_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "certs"
+    assert run(["certs", "new", str(folder)]) == run(["certs", "token", str(folder), "billing"]) == 0
+    moved = (folder / "billing.pem").rename(tmp_path / "elsewhere.pem")
+    capsys.readouterr()
+    assert run(["certs", "show", "--json", str(moved), str(folder / "authority.pem")]) == 0
+    token, authority = json.loads(capsys.readouterr().out)["certificates"]
+    assert (token["name"], token["kind"], authority["kind"]) == ("billing", "token", "authority")
+    assert token["authority"] == authority["authority"]
+
+
+@pytest.mark.parametrize(("words", "maker"), [(("client",), "client"), (("server", "--host", "h"), "server")])
+def test_another_authority_does_not_renew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], maker: str
+) -> None:
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    for folder in (mine, other):
+        assert run(["certs", "new", str(folder)]) == 0
+    assert run(["certs", words[0], str(mine), "alice", *words[1:]]) == 0
+    file = mine / "alice.pem"
+    before, ids = file.read_bytes(), [read_certificate(one).authority for one in (file, other / "authority.pem")]
+    capsys.readouterr()
+    assert run(["certs", "renew", str(file), "--authority", str(other)]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"is of the authority {ids[0]}, and {other} has {ids[1]}: " in told
+    assert f"`ordercast certs {maker} {other} alice`" in told
+    assert file.read_bytes() == before
 
 
 def test_a_port_that_other_hosts_reach_does_not_open_without_certificates(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from ordercast.daemon.config.node import NodeConfig, Peer, Transport
 from ordercast.daemon.status.counters import Counters, SocketCounters
 from ordercast.daemon.status.parts import ClientsStatus, SealingStatus, StorageStatus
-from ordercast.model.ids import MILLISECOND, SECOND, Incarnation, Instant, NodeId, ProcessId, node_of
+from ordercast.model.ids import MILLISECOND, SECOND, Incarnation, Instant, NodeId, ProcessId, node_of, process_text
 from ordercast.networks.layer import Networks
 from ordercast.order.adaptive.node import AdaptiveNode
 from ordercast.order.engine import ObservedEngine
@@ -89,4 +89,5 @@ class FakeNode:
         return Instant(self.clock)
 
     def name_of(self, process: ProcessId) -> str:
-        return self.config.peer(node_of(process)).name
+        known = {peer.node: peer.name for peer in self.config.peers}
+        return known.get(node_of(process), process_text(process))

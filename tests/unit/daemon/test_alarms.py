@@ -7,9 +7,9 @@ import logging
 import pytest
 
 from ordercast.daemon.run import Reporter
-from ordercast.daemon.status.alarms import ALARMS_KEPT, ENTRIES_OF_KIND_MAX, REPEAT_NS, Alarms
+from ordercast.daemon.status.alarms import ALARMS_KEPT, ENTRIES_OF_KIND_MAX, REPEAT_NS, Alarms, text_of
 from ordercast.model.effects import Alarm, AlarmKind
-from ordercast.model.ids import SECOND, Instant, ProcessId
+from ordercast.model.ids import SECOND, Incarnation, Instant, NodeId, ProcessId, process_id_from
 from tests.unit.daemon.fake_node import FakeNode
 
 
@@ -74,3 +74,15 @@ def test_a_flood_about_invented_processes_is_a_few_lines_a_minute(caplog: pytest
     assert "paused: the true one" in caplog.messages
     counts = [one.count for one in node.counters.alarms.entries() if one.alarm.kind is AlarmKind.FORGED]
     assert sum(counts) == 12_000 and REPEAT_NS == 60 * SECOND
+
+
+def test_a_node_is_called_by_its_name_and_no_other_that_begins_alike() -> None:
+    beta = process_id_from(NodeId(2), Incarnation(1))
+    again = process_id_from(NodeId(2), Incarnation(17))
+    names = {beta: "beta", again: "beta"}
+    raised = [
+        alarm(AlarmKind.FORGED, beta, "n2 is neither n21 nor n2'17"),
+        alarm(AlarmKind.FORGED, again, "n2'17 is n2"),
+    ]
+    assert [text_of(one, names.__getitem__) for one in raised] == ["beta is neither n21 nor n2'17", "beta is n2"]
+    assert text_of(Alarm(AlarmKind.FORGED, "n2", None), names.__getitem__) == "n2"

@@ -264,6 +264,8 @@ HEAD = 'cluster = "x"\n'
         ("cluster = 3" + NODE_A, "cluster: 3 is not a text: write it in quotes"),
         (HEAD, "no nodes: add a table [nodes.NAME] with id and address for each"),
         (HEAD + "[netwrk]" + NODE_A, "netwrk is not a key: perhaps network is meant"),
+        (HEAD + "[network]\ndata_port = 1" + NODE_A, "network.data_port is not a key: perhaps network.port is meant"),
+        (HEAD + "[network]\ntoken_port = 1" + NODE_A, "network.token_port is not a key: perhaps network.port is meant"),
         (HEAD + "mtu = 1500" + NODE_A, "mtu is not a key: mtu belongs to [network]"),
         (HEAD + "ring = 3" + NODE_A, "ring: 3 stands where a table is expected: write [ring] above its keys"),
         (HEAD + '[ring]\ntoken_los = "1s"' + NODE_A, "ring.token_los is not a key: perhaps ring.token_loss is meant"),

@@ -10,7 +10,7 @@ import pytest
 
 import ordercast
 from ordercast.daemon.status.advice import advised
-from ordercast.daemon.status.parts import ClientsStatus, HoldStatus, Refusal, StorageStatus, change_text
+from ordercast.daemon.status.parts import ClientsStatus, HoldStatus, Refusal, SealingStatus, StorageStatus, change_text
 from ordercast.daemon.status.report import STALE, Meter, refusal_of, status_of
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Alarm, AlarmKind
@@ -127,17 +127,20 @@ def test_a_view_change_says_who_came_who_is_gone_and_why(node: FakeNode) -> None
 
 def test_refusals_are_told_by_few_kinds(node: FakeNode) -> None:
     node.counters.refused.update({"another cluster's packet": 2, "wire version 9, we speak 1": 3})
+    node.counters.refused["another engine's packet"] = 9
     node.counters.refused.update({"3 bytes too many": 4, "5 bytes too many": 1, "not an Ordercast packet": 6})
     node.counters.refused.update({"a node that is not on this node's list": 7, STALE[0]: 8})
     assert status_of(node).refused == {
         Refusal.STRANGER.value: 6,
         Refusal.OTHER_CLUSTER.value: 2,
+        Refusal.OTHER_ENGINE.value: 9,
         Refusal.OTHER_VERSION.value: 3,
         Refusal.UNLISTED.value: 7,
         Refusal.STALE.value: 8,
         Refusal.MALFORMED.value: 5,
     }
     assert refusal_of("an empty datagram") is Refusal.STRANGER
+    assert refusal_of("another engine's packet") is Refusal.OTHER_ENGINE
 
 
 # Advice
@@ -169,6 +172,17 @@ def test_what_is_not_well_is_said_with_what_to_do(node: FakeNode) -> None:
         "this process did not run for up to 530 ms (2 times): "
         "a busy host, a suspended machine, or a blocked event loop",
     )
+
+
+def test_another_engine_is_told_of_whether_or_not_packets_are_sealed(node: FakeNode) -> None:
+    _alone(node)
+    node.counters.refused["another engine's packet"] = 7
+    sealing = SealingStatus(refused={"another engine": 2})
+    for status, count in ((status_of(node), 7), (replace(status_of(node), sealing=sealing), 9)):
+        assert advised(status).warnings == (
+            f"{count} packets refused (another engine): some node of this cluster runs another engine: give all the "
+            "same one (see the alarms)",
+        )
 
 
 def test_what_clients_do_to_the_others_is_said_with_what_to_do(node: FakeNode) -> None:

@@ -9,6 +9,7 @@ from ordercast.model.inputs import Lane, Packet
 from ordercast.sealing.cipher import Cipher
 from ordercast.sealing.keys import ClusterKey, KeyRing
 from ordercast.sealing.lives import Lives
+from ordercast.sealing.neighbours import Neighbours
 from ordercast.sealing.opener import Opener
 from ordercast.sealing.own import GENERATION_BITS, OwnLife
 from ordercast.sealing.packet import Presence, encode_presence
@@ -18,6 +19,7 @@ from ordercast.wire.head import with_head
 KEY = ClusterKey(bytes(range(32)))
 OTHER_KEY = ClusterKey(bytes(range(1, 33)))
 CLUSTER = b"cluster1"
+CLUSTER_ON_A_TREE = b"cluster2"
 SENDER = process_id_from(NodeId(1), Incarnation(5))
 RECEIVER = process_id_from(NodeId(2), Incarnation(6))
 NOW = Instant(1)
@@ -39,7 +41,14 @@ class Ends:
         self.sealer = OwnLife(self.cipher, b"\x00\x00\x00\x01" + bytes(12), self.bits)
         self.lives = Lives(self.cipher, 1000)
         self.opener = Opener(
-            self.cipher, self.keys, lambda attachment, lane: CLUSTER, self.lives, self.bits, self._hear, (MAIN,)
+            self.cipher,
+            self.keys,
+            lambda attachment, lane: CLUSTER,
+            self.lives,
+            self.bits,
+            self._hear,
+            (MAIN,),
+            Neighbours(self.cipher, {CLUSTER_ON_A_TREE: "tree"}),
         )
         self.opener.me, self.opener.mine = RECEIVER, MINE[:4]
 
@@ -50,9 +59,16 @@ class Ends:
         self.heard.append(presence)
         self.lives.hear(life, presence, counter, MINE, NOW)
 
-    def presence(self, *heard: bytes, key: ClusterKey = KEY, networks: tuple[int, ...] = (0,)) -> bytes:
-        said = encode_presence(Presence(SENDER, key.id, (key.id,), heard))
-        return self.sealer.presence((key.id, key.secret), CLUSTER, said, networks, Lane.DATA)
+    def presence(
+        self,
+        *heard: bytes,
+        key: ClusterKey = KEY,
+        networks: tuple[int, ...] = (0,),
+        cluster: bytes = CLUSTER,
+        uses: int = 0,
+    ) -> bytes:
+        said = encode_presence(Presence(SENDER, uses or key.id, (key.id,), heard))
+        return self.sealer.presence((key.id, key.secret), cluster, said, networks, Lane.DATA)
 
     def greeted(self) -> Ends:
         """The sealer is present."""

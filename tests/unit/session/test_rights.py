@@ -56,6 +56,13 @@ def test_without_rules_the_socket_decides_and_known_clients_may_not_meet_where_r
             check()
 
 
+def test_who_may_not_hold_is_told_what_an_archiver_needs_and_what_another_client_does() -> None:
+    needs = r'write archive = \["GROUP"\], for an archiver of GROUP, or hold = true in \[\[rights\]\]'
+    with pytest.raises(Denied, match=rf"^user:alice may not have everybody wait for it.*{needs}.*another policy$"):
+        Rights((AccessRule(("user:*",), join=("*",)),)).of(ALICE).check_hold()
+    Rights((AccessRule(("user:*",), archive=("orders",)),)).of(ALICE).check_hold()
+
+
 def test_no_star_means_a_name_of_ordercasts_own() -> None:
     granted = Rights((AccessRule(("user:*",), join=("*", "$o*"), replicate=("acc*",), archive=("orders",)),)).of(ALICE)
     wanted = {"$other": True, "$x": False, "$replica/accounts": True, "$replica/x": False, "$archive/orders": True}

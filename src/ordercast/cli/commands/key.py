@@ -61,10 +61,17 @@ def retire(file: File, number: Number = None) -> int:
 @key.command(example="ordercast key reload --at alpha")
 def reload(
     at: At = None,
-    now: Annotated[bool, Option("--now", help="Use what is next at once: do not wait for who is away.")] = False,
+    now: Annotated[
+        bool,
+        Option(
+            "--now",
+            help="Use what is next at once: do not wait for who is away, nor stay with those whose key the file lacks.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> int:
-    """Have a daemon read its key file again, as SIGHUP does. A wrong file changes nothing."""
+    """Have a daemon read its key file again, as SIGHUP does. A wrong file changes nothing, nor does one that lacks the
+    key in use."""
     from ordercast.cli import key as work
 
     return work.reload(at, now=now, as_json=as_json)

@@ -359,9 +359,14 @@ def elsewhere(name: str, path: str) -> str:
     return f": {name} belongs to {' or '.join(homes)}" if homes else ""
 
 
+TYPING = 0.8  # two names that are so much alike differ by a slip
+
+
 def suggestion(name: str, known: Iterable[str], path: str = "") -> str:
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    parts = [known_name for known_name in names if name.endswith(f"_{known_name}")]  # a name with something in front
+    typed, alike = (difflib.get_close_matches(name, names, n=1, cutoff=cutoff) for cutoff in (TYPING, 0.6))
+    close = typed or parts or alike
     if close:
         return f": perhaps {path}{close[0]} is meant"
     return f": there are {', '.join(names)}" if path and len(names) <= 12 else ""

@@ -17,6 +17,7 @@ LAG_NS = 100 * MILLISECOND
 FREE_MIN = 0.01  # of a file system
 ADVICE_ON_REFUSALS = {
     Refusal.OTHER_CLUSTER: "give each cluster a multicast group and port of its own",
+    Refusal.OTHER_ENGINE: "some node of this cluster runs another engine: give all the same one (see the alarms)",
     Refusal.OTHER_VERSION: "some node runs another version of Ordercast",
     Refusal.STRANGER: "some other program sends to these ports",
     Refusal.UNLISTED: "bring the node list up to date, here or there (`ordercast cluster list`)",
@@ -91,8 +92,13 @@ def _sockets(status: Status) -> Iterator[str]:
 
 def _refusals(status: Status) -> Iterator[str]:
     for kind, hint in ADVICE_ON_REFUSALS.items():
-        if count := status.refused.get(kind.value):
+        if count := status.refused.get(kind.value, 0) + _refused_beneath(status.sealing, kind):
             yield f"{counted(count, 'packet')} refused ({kind.value}): {hint}"
+
+
+def _refused_beneath(sealing: SealingStatus, kind: Refusal) -> int:
+    """Return how many packets the seal refused for what an engine would have refused in the clear."""
+    return sealing.refused.get(kind.value, 0) if kind is Refusal.OTHER_ENGINE else 0
 
 
 def _storage(status: Status) -> Iterator[str]:

@@ -7,16 +7,25 @@ there are too many entries, the kind with the most of them gives up one, and nev
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ordercast.model.effects import Alarm, AlarmKind
-from ordercast.model.ids import SECOND, Instant
+from ordercast.model.ids import SECOND, Instant, ProcessId, process_text
 
 ALARMS_KEPT = 32
 REPEAT_NS = 60 * SECOND
 ENTRIES_OF_KIND_MAX = 8  # in a minute
+
+
+def text_of(alarm: Alarm, name_of: Callable[[ProcessId], str]) -> str:
+    """Return its sentence, with the name of a node in the place of its process."""
+    if alarm.process is None:
+        return alarm.text
+    name = name_of(alarm.process)
+    return re.sub(rf"\b{re.escape(process_text(alarm.process))}(?![\w'])", lambda _: name, alarm.text)
 
 
 @dataclass(slots=True)

@@ -227,6 +227,7 @@ class Refusal(Enum):
 
     STRANGER = "not an Ordercast packet"
     OTHER_CLUSTER = "another cluster"
+    OTHER_ENGINE = "another engine"
     OTHER_VERSION = "another wire version"
     UNLISTED = "not on the node list"
     STALE = "of a ring or link that is over, or not known yet"  # as changes bring it: nobody has to do anything

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from ordercast.daemon.config.node import NodeConfig, TraceLevel, Transport
-from ordercast.daemon.status.alarms import KeptAlarm
+from ordercast.daemon.status.alarms import KeptAlarm, text_of
 from ordercast.daemon.status.counters import Counters, SocketCounters
 from ordercast.daemon.status.parts import (
     AlarmStatus,
@@ -42,6 +42,7 @@ from ordercast.model.configuration import ChangeReason, Configuration, Configura
 from ordercast.model.ids import SECOND, Instant, ProcessId, node_of
 from ordercast.networks.layer import Networks
 from ordercast.order.engine import ObservedEngine
+from ordercast.order.neighbours import OTHER_ENGINE
 
 RATE_SPAN_NS = 5 * SECOND
 SAMPLES_MAX = 64
@@ -145,8 +146,8 @@ class Meter:
         return Rates(span, **{name: (getattr(totals, name) - getattr(before, name)) * SECOND / span for name in names})
 
 
-def _alarm(at: datetime, entry: KeptAlarm) -> AlarmStatus:
-    return AlarmStatus(at, entry.alarm.kind.value, entry.alarm.text, entry.count)
+def _alarm(at: datetime, entry: KeptAlarm, node: ObservedNode) -> AlarmStatus:
+    return AlarmStatus(at, entry.alarm.kind.value, text_of(entry.alarm, node.name_of), entry.count)
 
 
 def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
@@ -193,7 +194,7 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
         views=tuple(_views(node, [(time_of(at), view) for at, view in counters.views])),
         latency=counters.latency.told(),
         everybody=everybody(node, now),
-        alarms=tuple(_alarm(time_of(entry.at), entry) for entry in counters.alarms.entries()),
+        alarms=tuple(_alarm(time_of(entry.at), entry, node) for entry in counters.alarms.entries()),
     )
 
 
@@ -349,6 +350,8 @@ def refusal_of(why: str) -> Refusal:
         return Refusal.OTHER_VERSION
     if why.startswith("another cluster's packet"):
         return Refusal.OTHER_CLUSTER
+    if why == OTHER_ENGINE:
+        return Refusal.OTHER_ENGINE
     if why in ("not an Ordercast packet", "shorter than a head", "an empty datagram"):
         return Refusal.STRANGER
     if why == "a node that is not on this node's list":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ordercast.model.effects import AlarmKind, Effect
@@ -30,6 +30,7 @@ from ordercast.order.membership.states import moves
 from ordercast.order.membership.states.gather import Gather
 from ordercast.order.membership.states.recovery import Recovery
 from ordercast.order.membership.step import Step
+from ordercast.order.neighbours import NO_NEIGHBOURS
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.states.token_visit import TokenExchange
 from ordercast.order.traffic import Traffic
@@ -63,7 +64,7 @@ class AdaptiveNode(Frame):
         *,
         verbose: bool = False,
         beneath: str = ONE_NETWORK,
-        other_engines: Sequence[str] = (),
+        other_engines: Mapping[bytes, str] = NO_NEIGHBOURS,
     ) -> None:
         config.validate()
         adaptive.validate(config.members_max)

@@ -50,6 +50,7 @@ from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import ENGINE, PROMISED, SERVICES
 from ordercast.order.gateways.view_number import ViewNumber
 from ordercast.order.gateways.watch import NetworkWatch
+from ordercast.order.neighbours import NO_NEIGHBOURS
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.two_queues import CONTROL_SENDER
 from ordercast.order.setup import Domain
@@ -64,7 +65,7 @@ class GatewayNode(OwnRings):
         domains: Sequence[Domain],  # by attachment
         *,
         verbose: bool = False,
-        other_engines: Sequence[str] = (),
+        other_engines: Mapping[bytes, str] = NO_NEIGHBOURS,
         domain_names: Mapping[int, str] | None = None,  # of all domains of the network, by number; None: of its own
         node_names: Mapping[NodeId, str] | None = None,  # for alarms
         chosen: GatewaysConfig | None = None,

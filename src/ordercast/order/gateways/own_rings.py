@@ -38,7 +38,7 @@ class OwnRings:
         share: float,  # of a gateway
         *,
         verbose: bool,
-        other_engines: Sequence[str],
+        other_engines: Mapping[bytes, str],
     ) -> None:
         if not domains or len({domain.number for domain in domains}) < len(domains):
             raise UsageError("a process is attached to at least one domain, and to each once")

@@ -7,7 +7,7 @@ what it reads itself, and its `Parts`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
 from ordercast.model.errors import UsageError
@@ -47,6 +47,7 @@ from ordercast.order.membership.states.starting import Starting
 from ordercast.order.membership.stats import RingStats
 from ordercast.order.membership.step import Facts, Step, StoredSeq
 from ordercast.order.membership.timers import BLAMING, Timer, Timers
+from ordercast.order.neighbours import NO_NEIGHBOURS
 from ordercast.order.outbox import Lot, cost, lots_from
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.wire.head import cluster_id_from
@@ -68,7 +69,7 @@ class Frame(PacketReader):
         *,
         verbose: bool,
         beneath: str,  # what carries the packets, in words, which are compared with other members'
-        other_engines: Sequence[str] = (),  # that a cluster of the same name might run
+        other_engines: Mapping[bytes, str] = NO_NEIGHBOURS,  # by the id of this cluster on them
     ) -> None:
         super().__init__(config, other_engines, parts.attached)
         self._node = node

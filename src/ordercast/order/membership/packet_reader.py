@@ -7,7 +7,7 @@ Recovery exchanges comes this way in every engine; a ring's own messages do too.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import assert_never
 
 from ordercast.model.effects import AlarmKind
@@ -23,6 +23,7 @@ from ordercast.order.membership.states.starting import Starting
 from ordercast.order.membership.step import Step
 from ordercast.order.membership.suspicion import Suspicion
 from ordercast.order.membership.timers import Timer
+from ordercast.order.neighbours import OTHER_ENGINE
 from ordercast.order.ring.config import RingConfig
 from ordercast.wire.codec import decode, plain_token
 from ordercast.wire.head import KIND_AT, MAGIC, OtherVersion, cluster_id_from, kind_of, transmitter_of
@@ -40,15 +41,15 @@ ANNOUNCED_MAX = 256  # processes whose last announcements are known by their byt
 class PacketReader:
     """The current state, and what it hears."""
 
-    def __init__(self, config: RingConfig, other_engines: Sequence[str], attached: Attached | None = None) -> None:
+    def __init__(
+        self, config: RingConfig, other_engines: Mapping[bytes, str], attached: Attached | None = None
+    ) -> None:
         self._config = config
         self._state: State = Starting()
-        name = config.cluster
-        engines = {cluster_id_from(name, engine): engine for engine in other_engines}
-        domains = (
-            {cluster_id_from(name, attached.engine, other): other for other in attached.others} if attached else {}
-        )
-        self._suspicion = Suspicion(engines, domains)
+        domains = {}
+        if attached is not None:
+            domains = {cluster_id_from(config.cluster, attached.engine, other): other for other in attached.others}
+        self._suspicion = Suspicion(other_engines, domains)
         self._reach = config.ahead_max
         self._lane = Lane.DATA
         # What each process has announced last, as bytes and as read: most say it again and again.
@@ -178,11 +179,12 @@ class PacketReader:
 
     def _refuse(self, packet: bytes, error: WireError, step: Step) -> None:
         """Drop a packet; a person is told of a node that speaks another version, or runs another engine."""
-        step.note(PacketDropped(str(error)))
+        why = str(error)
         if isinstance(error, OtherVersion):
             self._suspicion.heard_version(error, step)
-        else:
-            self._suspicion.heard_engine(packet, step)
+        elif self._suspicion.heard_engine(packet, step):
+            why = OTHER_ENGINE
+        step.note(PacketDropped(why))
 
     def _foreign(self, data: bytes, step: Step) -> None:
         """A data packet of another ring shows that its transmitter is alive, and nothing else; not even that if its

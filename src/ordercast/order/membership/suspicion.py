@@ -15,6 +15,7 @@ from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.order.membership.bounds import JOIN_NUMBER_LEAP
 from ordercast.order.membership.hearing import KNOWN_FACTOR, lifetime_of
 from ordercast.order.membership.step import Step
+from ordercast.order.neighbours import other_engine_alarm
 from ordercast.order.ring.config import COMPARED
 from ordercast.wire.head import CLUSTER, HEAD_SIZE, VERSION, OtherVersion, transmitter_of
 from ordercast.wire.header import digest_of
@@ -80,18 +81,19 @@ class Suspicion:
             self._told[kind] = step.now
             step.alarm(Alarm(kind, text, process or step.facts.me))
 
-    def heard_engine(self, data: bytes, step: Step) -> None:
-        """Name a node of this cluster whose engine or domain is another: it can never be a member."""
+    def heard_engine(self, data: bytes, step: Step) -> bool:
+        """Name a node of this cluster whose engine or domain is another: it can never be a member. Tell whether it is
+        another engine."""
         if len(data) > HEAD_SIZE and data[CLUSTER] in self._domains:
             self._heard_domain(self._domains[data[CLUSTER]], transmitter_of(data), step)
-            return
+            return False
         engine = self._neighbours.get(data[CLUSTER])
         if engine is None or len(data) <= HEAD_SIZE:
-            return
+            return False
         process = transmitter_of(data)
         if self._is_news(node_of(process), (ENGINE,), step):
-            text = f"{process_text(process)} runs the engine {engine!r}, this process another: they never come together"
-            step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, f"{text} until the engine key is the same", process))
+            step.alarm(other_engine_alarm(process, engine))
+        return True
 
     def _heard_domain(self, domain: str, process: ProcessId, step: Step) -> None:
         attached = step.facts.parts.attached

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ordercast.model.effects import Effect
@@ -17,6 +17,7 @@ from ordercast.order.membership.frame import Frame
 from ordercast.order.membership.past import Parts
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import moves
+from ordercast.order.neighbours import NO_NEIGHBOURS
 from ordercast.order.outbox import Outbox
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.delivery import Delivery
@@ -42,7 +43,7 @@ class RingNode(Frame):
         *,
         verbose: bool = False,
         beneath: str = ONE_NETWORK,  # what carries the packets, in words, which are compared with other members'
-        other_engines: Sequence[str] = (),  # that a cluster of the same name might run
+        other_engines: Mapping[bytes, str] = NO_NEIGHBOURS,  # by the id of this cluster on them
         settles: bool = False,  # the token rests only when everything is known to be safe
         stamps: bool = False,  # deliveries carry the stamps of their packets, for an enclosing engine
         attached: Attached | None = None,  # its place in a network of rings: packets are handed up, not messages

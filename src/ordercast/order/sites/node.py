@@ -6,7 +6,7 @@ Each input goes to the ring, or, when it comes from another site, to the speaker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ordercast.model.configuration import ConfigurationKind
@@ -30,6 +30,7 @@ from ordercast.model.roster import Roster
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, EngineStats, Membership
 from ordercast.order.layered import InnerRing
 from ordercast.order.membership.stats import RingStats
+from ordercast.order.neighbours import NO_NEIGHBOURS
 from ordercast.order.outbox import OVERHEAD
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
@@ -63,7 +64,7 @@ class SitesNode:
         places: SitePlaces,
         *,
         verbose: bool = False,
-        other_engines: Sequence[str] = (),
+        other_engines: Mapping[bytes, str] = NO_NEIGHBOURS,
     ) -> None:
         sites.validate()
         self._node = node

@@ -90,6 +90,7 @@ class Keeper:
             assembly.cluster,
             broadcasts,
             self.plan.config,
+            assembly.other_engines,
         )
         sealing.witness = self.witness
         self.seals[node], self._engines[node] = sealing, assembly

@@ -25,8 +25,9 @@ NOW = Instant(1_000_000)
 OTHER = process_id_from(NodeId(2), Incarnation(1))
 
 
-def alone(other_engines: tuple[str, ...] = ()) -> AdaptiveNode:
-    node = AdaptiveNode(NodeId(1), SIM_RING, SIM_ADAPTIVE, other_engines=other_engines)
+def alone(*other_engines: str) -> AdaptiveNode:
+    others = {cluster_id_from(SIM_RING.cluster, engine): engine for engine in other_engines}
+    node = AdaptiveNode(NodeId(1), SIM_RING, SIM_ADAPTIVE, other_engines=others)
     node.start({}, Incarnation(1), NOW)
     node.persisted(CONFIGURATION_SEQ_KEY, NOW)
     return node
@@ -76,7 +77,7 @@ def test_who_says_nothing_of_its_places_stays_apart() -> None:
 
 
 def test_another_engine_of_the_same_cluster_is_named_whatever_its_packets() -> None:
-    node = alone(("ring", "tree"))
+    node = alone("ring", "tree")
     mark = encode_mark(node.ring.heading.of_kind(AdaptiveKind.MARK), OTHER, Mark(0, 1, 0, 50, 0, 0, 0, False))
     (alarm,) = given(node, mark[:6] + cluster_id_from(SIM_RING.cluster, "tree") + mark[14:23] + bytes(8) + mark[31:])
     assert (alarm.kind, alarm.process) == (AlarmKind.CONFIGURATION_MISMATCH, OTHER) and "'tree'" in alarm.text
