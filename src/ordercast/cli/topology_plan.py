@@ -53,6 +53,11 @@ def drawn_joins(joins: Sequence[str]) -> Drawn:
 def drawn_file(path: Path) -> Drawn:
     """Draw the rings of a cluster file."""
     config = read_cluster(path).common
+    if config.has_sites:
+        raise UsageError(
+            f"{path} has sites, which links join and not gateways: see `ordercast config check {path}`, and `ordercast "
+            "sites` once they run"
+        )
     if not config.rings:
         raise UsageError(f"{path} has one ring: a network has [rings.NAME], see docs/guides/join-several-rings.md")
     names = [ring.name for ring in config.rings]

@@ -32,6 +32,11 @@ from ordercast.order.tree.promised import ENGINE as TREE
 from ordercast.session.addresses import CHOSEN
 
 COUNT, EACH = 3, 2  # daemons; and of each of several rings
+SHOWN = {  # by the engine: what shows it, and what is to be seen there
+    GATEWAYS: ("topology", "the rings, who joins them, and what delivery waits for"),
+    SITES: ("sites", "the sites, their links, and what delivery waits for"),
+    TREE: ("graph show", "the trees over which messages travel, and why they changed"),
+}
 Beside = AbstractAsyncContextManager[Any]  # what runs while daemons do
 
 
@@ -80,7 +85,7 @@ def up(
         return _on_rings(circle(rings, count or EACH), more, port, engine, as_json)
     live_entry_of(engine or DEFAULT)
     own = [_own_arguments(port, engine or DEFAULT)] * (count or COUNT)
-    return _run(own, {}, more, as_json, shows_forest=engine == TREE)
+    return _run(own, {}, more, as_json, engine=engine or DEFAULT)
 
 
 def _on_rings(placed: list[Placed], more: More, port: int, engine: str | None, as_json: bool) -> int:
@@ -91,7 +96,7 @@ def _on_rings(placed: list[Placed], more: More, port: int, engine: str | None, a
         file = Path(folder) / "cluster.toml"
         file.write_text(circle_file(placed, port, port + STATUS_PORT - PORT), encoding="utf-8")
         own = [["--config", str(file), "--name", one.name] for one in placed]
-        return _run(own, {one.name: one for one in placed}, more, as_json)
+        return _run(own, {one.name: one for one in placed}, more, as_json, engine=GATEWAYS)
 
 
 def _on_sites(placed: list[Placed], delay_ns: int, more: More, port: int, as_json: bool) -> int:
@@ -101,7 +106,7 @@ def _on_sites(placed: list[Placed], delay_ns: int, more: More, port: int, as_jso
         file.write_text(sites_file(placed, port, port + STATUS_PORT - PORT), encoding="utf-8")
         own = [["--config", str(file), "--name", one.name] for one in placed]
         area = WideArea(wide_ports(placed, port), delay_ns)
-        return _run(own, {one.name: one for one in placed}, more, as_json, area)
+        return _run(own, {one.name: one for one in placed}, more, as_json, area, engine=SITES)
 
 
 def _run(
@@ -111,7 +116,7 @@ def _run(
     as_json: bool,
     beside: Beside | None = None,
     *,
-    shows_forest: bool = False,
+    engine: str,
 ) -> int:
     """`own`: the arguments of each daemon that others do not have; `rings`: on which each is, by name."""
     note(f"starting {counted(len(own), 'daemon')} …")
@@ -119,7 +124,7 @@ def _run(
     banner = (
         (lambda daemons: _print_json(daemons, rings))
         if as_json
-        else (lambda daemons: _print_banner(output(), daemons, rings, shows_forest=shows_forest))
+        else (lambda daemons: _print_banner(output(), daemons, rings, engine))
     )
     log = LogStream(Console(stderr=True, highlight=False, emoji=False))
     cluster = Cluster(log, banner)
@@ -164,9 +169,7 @@ def _print_json(daemons: list[Daemon], rings: dict[str, Placed]) -> None:
     sys.stdout.flush()
 
 
-def _print_banner(
-    console: Console, daemons: list[Daemon], rings: dict[str, Placed], *, shows_forest: bool = False
-) -> None:
+def _print_banner(console: Console, daemons: list[Daemon], rings: dict[str, Placed], engine: str) -> None:
     """What runs, where clients connect, what to type next."""
     names = [daemon.name for daemon in daemons]
     strangers = sorted(frozenset[str]().union(*(daemon.members for daemon in daemons)).difference(names))
@@ -184,7 +187,7 @@ def _print_banner(
         line = Text.assemble((f"  {daemon.name:{width}}", "bold"), where)
         console.print(line.append(f"  (process {daemon.process.pid})", "dim"), soft_wrap=True)
     console.print(Text("\nType this in other terminals:", "bold"))
-    hints = _hints(daemons, rings, shows_forest=shows_forest)
+    hints = hints_for(daemons, rings, engine)
     width = max(len(command) for command, _ in hints)
     for command, meaning in hints:
         console.print(Text.assemble((f"  {command:{width}}", "cyan"), f"   {meaning}"), soft_wrap=True)
@@ -192,13 +195,13 @@ def _print_banner(
     console.file.flush()
 
 
-def _hints(daemons: list[Daemon], rings: dict[str, Placed], *, shows_forest: bool = False) -> list[tuple[str, str]]:
+def hints_for(daemons: list[Daemon], rings: dict[str, Placed], engine: str) -> list[tuple[str, str]]:
+    """Return commands that a person may type next, and what each does."""
     gateways = [daemon for daemon in daemons if daemon.name in rings and rings[daemon.name].is_gateway]
     first, *others = [daemon for daemon in daemons if daemon not in gateways] or daemons
     elsewhere = [other for other in others if rings and rings[other.name].rings != rings[first.name].rings]
     last = [first, *others, *gateways][-1]
-    are_sites = bool(rings) and not gateways and bool(elsewhere)
-    where = "at another site" if are_sites else "on another ring"
+    where = "at another site" if engine == SITES else "on another ring"
     hints = [
         (f"ordercast chat --at {first.name}", "talk to everybody who does the same, at any daemon"),
         *((f"ordercast chat --at {other.name}", f"the same, {where}") for other in elsewhere[:1]),
@@ -211,11 +214,9 @@ def _hints(daemons: list[Daemon], rings: dict[str, Placed], *, shows_forest: boo
     port = "" if first.status is None else first.status.removesuffix("/status").rpartition(":")[2]
     if port:
         hints.append((f"ordercast status :{port} --all", "how each of them is doing"))
-    if rings and port:
-        command, what = ("sites", "the sites, their links") if are_sites else ("topology", "the rings, who joins them")
-        hints.append((f"ordercast {command} :{port}", f"{what}, and what delivery waits for"))
-    if shows_forest and port:
-        hints.append((f"ordercast graph show :{port}", "the trees over which messages travel, and why they changed"))
+    if port and engine in SHOWN:
+        command, meaning = SHOWN[engine]
+        hints.append((f"ordercast {command} :{port}", meaning))
     if last is not first:
         hints.append((f"kill -9 {last.process.pid}", f"crash {last.name}, and see what the others say"))
     return hints

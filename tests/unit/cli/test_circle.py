@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from asyncio.subprocess import Process
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from ordercast.cli.circle import circle, circle_file
+from ordercast.cli.circle import Placed, circle, circle_file
+from ordercast.cli.daemons import Daemon
+from ordercast.cli.up import hints_for
 from ordercast.daemon.config.file import read_cluster
 from ordercast.daemon.config.rings import ring_remarks
 from ordercast.model.errors import UsageError
@@ -23,6 +28,19 @@ def test_the_file_is_sound(tmp_path: Path, rings: int, each: int) -> None:
     for one in placed:
         assert tuple(ring.name for ring in cluster.node(one.name).my_rings) == one.rings
     assert list(ring_remarks(cluster.node(placed[0].name))) == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "shown"),
+    [("ring", set()), ("gateways", {"topology"}), ("sites", {"sites"}), ("tree", {"graph show"})],
+)
+def test_what_shows_the_engine_is_named_also_where_there_is_one_ring_or_site(engine: str, shown: set[str]) -> None:
+    process = cast(Process, SimpleNamespace(pid=7, returncode=None))
+    daemon = Daemon(1, process, "n1", status="http://127.0.0.1:4790/status")
+    rings = {"n1": Placed("n1", ("s1",))} if engine in ("gateways", "sites") else {}
+    typed = {command for command, _ in hints_for([daemon], rings, engine)}
+    found = {what for what in ("topology", "sites", "graph show") if f"ordercast {what} :4790" in typed}
+    assert found == shown
 
 
 def test_too_many_are_refused() -> None:

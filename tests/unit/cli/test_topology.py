@@ -158,6 +158,14 @@ def test_a_plan_of_a_cluster_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert run(["topology", "plan", "--config", str(one_ring)]) == 2
 
 
+def test_a_plan_of_sites_is_refused_with_what_to_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["topology", "plan", "--config", str(THREE_RINGS.with_name("three-sites.toml"))]) == 2
+    refused = " ".join(capsys.readouterr().err.split())
+    assert (
+        "which links join and not gateways: see `ordercast config check" in refused and "`ordercast sites`" in refused
+    )
+
+
 def test_a_plan_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["a-b", "--rings", "3"], ["a"], ["a-a"], ["--rings", "9", "--gateways", "1"]):
         assert run(["topology", "plan", *words]) == 2
