@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from asyncio.subprocess import Process
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,8 @@ import pytest
 
 from ordercast.cli.circle import Placed, circle, circle_file
 from ordercast.cli.daemons import Daemon
-from ordercast.cli.up import hints_for
+from ordercast.cli.up import hints_for, running_of
+from ordercast.cli.wide_area import sites_file, sites_from
 from ordercast.daemon.config.file import read_cluster
 from ordercast.daemon.config.rings import ring_remarks
 from ordercast.model.errors import UsageError
@@ -41,6 +43,18 @@ def test_what_shows_the_engine_is_named_also_where_there_is_one_ring_or_site(eng
     typed = {command for command, _ in hints_for([daemon], rings, engine)}
     found = {what for what in ("topology", "sites", "graph show") if f"ordercast {what} :4790" in typed}
     assert found == shown
+
+
+def test_the_nodes_whose_ports_are_taken_run_already(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.1.1", 0))
+        port = one.getsockname()[1] - 1
+        file.write_text(circle_file(circle(3, 2), port, 4790), encoding="utf-8")
+        assert running_of(file) == {"n1"}
+        file.write_text(sites_file(sites_from("east=2,west=1", None), port, 4790), encoding="utf-8")
+        assert running_of(file) == {"n1"}
+    assert running_of(file) == set()
 
 
 def test_too_many_are_refused() -> None:
