@@ -47,7 +47,7 @@ def lasted(duration_ns: int) -> str:
 
 
 def missing_sentences(section: Document) -> Iterator[str]:
-    """Return which rings, sites and nodes of the file are not in the view, since when, and why."""
+    """Return which places and nodes of the file are not in the view, since when, and why."""
     for missing in section.get("missing", ()):  # daemons of earlier versions do not say it
         place, nodes = missing["place"], missing["nodes"]
         who = f"{place} is not in the view, with {listed(nodes)}" if place else f"{listed(nodes)} is not in the view"

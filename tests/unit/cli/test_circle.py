@@ -57,6 +57,11 @@ def test_the_nodes_whose_ports_are_taken_run_already(tmp_path: Path) -> None:
     assert running_of(file) == set()
 
 
+def test_a_site_that_is_there_twice_is_named() -> None:
+    with pytest.raises(UsageError, match="east is there twice: write each site once"):
+        sites_from("east=2,east=1", None)
+
+
 def test_too_many_are_refused() -> None:
     with pytest.raises(UsageError, match="25 rings of 2 daemons are 50, and this machine takes 48"):
         circle(25, 2)

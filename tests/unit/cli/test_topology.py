@@ -132,7 +132,14 @@ def test_who_is_missing_is_said_with_since_when_and_why(tmp_path: Path, capsys: 
 def test_a_site_that_is_missing_is_named_at_any_node_of_the_others() -> None:
     missing = [{"place": "west", "nodes": ["n3"], "for_ns": 4 * SECOND, "why": "a site is out of reach"}]
     east = {"name": "east", "is_behind": False}
-    section = {"attempt": None, "waiting": None, "sites": [east], "failed": {}, "links": [], "missing": missing}
+    section: dict[str, Any] = {
+        "attempt": None,
+        "waiting": None,
+        "sites": [east],
+        "failed": {},
+        "links": [],
+        "missing": missing,
+    }
     lines = list(explained_sites({**section, "is_representative": False, "representative": "n1", "site": "east"}))
     assert lines[1].startswith("west is not in the view, with n3, for 4.0 s now (a site is out of reach): see")
 
@@ -169,5 +176,8 @@ def test_a_plan_of_sites_is_refused_with_what_to_use(capsys: pytest.CaptureFixtu
 def test_a_plan_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["a-b", "--rings", "3"], ["a"], ["a-a"], ["--rings", "9", "--gateways", "1"]):
         assert run(["topology", "plan", *words]) == 2
+    assert run(["topology", "plan", "a-b", "--seeds", "1..2"]) == 0
+    one = " ".join(capsys.readouterr().out.split())
+    assert "2 rings, 1 gateway, in one piece" in one and "ways: 1 hop to" in one and "of 1 gateway on" in one
     assert run(["topology", "plan", "a-b", "c-d", "--seeds", "1..2"]) == 0
     assert "join the pieces a+b and c+d" in capsys.readouterr().out
