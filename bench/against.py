@@ -60,10 +60,10 @@ def run(source: Path, command: Sequence[str], folder: Path) -> dict[str, float]:
     )
     if done.returncode:
         sys.exit(f"{module} at {source} ended with {done.returncode}:\n{done.stderr.strip()[-2000:]}")
-    text = file.read_text() if FILE in " ".join(command) else done.stdout
     try:
+        text = file.read_text() if FILE in " ".join(command) else done.stdout
         return dict(figures_of(json.loads(text)))
-    except ValueError:
+    except (OSError, ValueError):
         sys.exit(f"{module} wrote no JSON: give it --json, or --json {FILE} if it writes a file")
 
 

@@ -141,7 +141,10 @@ def main() -> None:
         print(text, flush=True)
 
     founders = options.founders.split(",")
-    asyncio.run(take_part(options.daemon, options.name, founders, options.founding, typed(), show))
+    try:
+        asyncio.run(take_part(options.daemon, options.name, founders, options.founding, typed(), show))
+    except ordercast.Error as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

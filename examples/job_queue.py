@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -103,10 +104,13 @@ def main() -> None:
     def tell(text: str) -> None:
         print(text, flush=True)
 
-    if options.action == "put":
-        asyncio.run(put(place, options.lines, tell))
-    else:
-        asyncio.run((work if options.action == "work" else wait)(place, tell))
+    try:
+        if options.action == "put":
+            asyncio.run(put(place, options.lines, tell))
+        else:
+            asyncio.run((work if options.action == "work" else wait)(place, tell))
+    except ordercast.Error as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
 from http import HTTPStatus
@@ -137,7 +138,12 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8001)
     options = parser.parse_args()
     told = partial(print, "serving at port", flush=True)
-    asyncio.run(serve(options.daemon, options.name, options.voters.split(","), options.port, told))
+    try:
+        asyncio.run(serve(options.daemon, options.name, options.voters.split(","), options.port, told))
+    except ordercast.Error as error:
+        sys.exit(str(error))
+    except OSError as error:
+        sys.exit(f"port {options.port} cannot be served: {error.strerror}; choose another --port")
 
 
 if __name__ == "__main__":

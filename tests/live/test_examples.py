@@ -12,7 +12,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from email.message import Message
 from pathlib import Path
+from types import ModuleType
 
+import pytest
 from examples import board, job_queue, kv_store
 
 from tests.live.local_daemons import daemons, live
@@ -28,6 +30,20 @@ async def running(*works: asyncio.Task[None]) -> AsyncIterator[None]:
         for work in works:
             work.cancel()
         await asyncio.gather(*works, return_exceptions=True)
+
+
+@pytest.mark.parametrize("program", [board, job_queue, kv_store])
+def test_an_ordinary_mistake_is_one_sentence(
+    program: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {
+        board: ["--name", "a", "--founders", "a@n1"],
+        job_queue: ["--name", "a", "--voters", "a@n1", "wait"],
+        kv_store: ["--voters", "kv@n1"],
+    }
+    monkeypatch.setattr(sys, "argv", ["program", "--daemon", f"unix://{tmp_path}/n1.sock", *own[program]])
+    with pytest.raises(SystemExit, match="no daemon can be reached"):
+        program.main()
 
 
 # The key-value store

@@ -96,6 +96,7 @@ WHO_SPEAKS_OF_RINGS = {
             "cli/commands/topology.py",
             "cli/topology_plan.py",
             "cli/topology_text.py",
+            "daemon/status/out_of_view.py",
             "daemon/status/rings_section.py",
         ),
         *("cli/wide_area.py", "daemon/status/sites_section.py", "daemon/status/tree_section.py"),

@@ -28,7 +28,7 @@ from ordercast.model.service import Service
 
 class AgreedDelivery(Checker):
     promise = Promise.AGREED_DELIVERY
-    rule = "in each configuration all delivered prefixes of one sequence, and each message in one"
+    rule = "in each configuration all delivered prefixes of one sequence of agreed and safe messages, and each in one"
     matter = Matter.AGREED
 
     def violations(self) -> Iterator[Witness]:

@@ -28,7 +28,7 @@ from ordercast.model.service import Service
 
 class TotalOrder(Checker):
     promise = Promise.TOTAL_ORDER
-    rule = "all processes delivered along one order of all messages and views"
+    rule = "all processes delivered along one order of all agreed and safe messages, and of views"
     matter = Matter.AGREED
 
     def violations(self) -> Iterator[Witness]:

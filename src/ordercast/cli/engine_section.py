@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from ordercast.cli.event_text import listed, verb
 from ordercast.cli.status import fetch, place_of
 from ordercast.cli.terminal import output, write_json
 from ordercast.model.errors import UsageError
+from ordercast.model.ids import MILLISECOND, SECOND
 
 TOLD = ("at", "me", "engine", "configuration")  # of a status, beside the section
 
@@ -38,6 +40,22 @@ def _read(path: Path, command: str) -> Document:
     if not isinstance(document, dict) or "configuration" not in document:
         raise UsageError(f"{path} is no status: write one with `ordercast {command} --json`")
     return document
+
+
+def lasted(duration_ns: int) -> str:
+    return f"{duration_ns / SECOND:.1f} s" if duration_ns >= SECOND else f"{duration_ns // MILLISECOND} ms"
+
+
+def missing_sentences(section: Document) -> Iterator[str]:
+    """Return which places and nodes of the file are not in the view, since when, and why."""
+    for missing in section.get("missing", ()):  # daemons of earlier versions do not say it
+        place, nodes = missing["place"], missing["nodes"]
+        who = f"{place} is not in the view, with {listed(nodes)}" if place else f"{listed(nodes)} is not in the view"
+        since = "and has not been since this node started"
+        if missing["for_ns"] is not None:
+            since = f"for {lasted(missing['for_ns'])} now ({missing['why']})"
+        run = verb(nodes, "it runs and", "they run and")
+        yield f"{who}, {since}: see whether {run} can be reached."
 
 
 def print_page(status: Document, engine: str, page: Iterable[RenderableType], *, as_json: bool) -> int:

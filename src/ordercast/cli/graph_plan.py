@@ -47,7 +47,9 @@ def groups_from(path: Path) -> PlannedGroups:
     """Read groups from a file; UsageError names the line that cannot be."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}; give a file of groups") from error
+    except UnicodeDecodeError as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     named, rates = _json_groups(path, text) if text.lstrip().startswith("{") else _line_groups(path, text)
     if not named:

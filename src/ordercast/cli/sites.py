@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from ordercast.cli.engine_section import Document, print_page, print_sentences, status_with
+from ordercast.cli.engine_section import Document, missing_sentences, print_page, print_sentences, status_with
 from ordercast.cli.event_text import listed
+from ordercast.cli.status_drawing import round_trip_text
 from ordercast.cli.tables import new_table
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import MILLISECOND
 from ordercast.model.quantities import size_text
 from ordercast.order.sites.promised import ENGINE
 
@@ -37,10 +37,11 @@ def explained(section: Document) -> Iterator[str]:
     for site in section["sites"]:
         if site["is_behind"]:
             yield f"Nobody sends, for an application in {site['name']} does not take its deliveries."
+    yield from missing_sentences(section)
     in_view = {site["name"] for site in section["sites"]}
     for site, why in section["failed"].items():
         if site not in in_view:
-            yield f"{site} is not in the view; the last link to it failed: {why}."
+            yield f"The last link to {site} failed: {why}."
     for link in section["links"]:
         if link["queue_size"]:
             yield f"{size_text(link['queue_size'])} wait for the link to {link['site']}: it carries less than is sent."
@@ -76,6 +77,7 @@ def _page(status: Document, section: Document, source: str | None) -> Iterator[R
     if section["links"]:
         yield _links_table(section)
     yield Text(_waiting(section["waiting"]))
+    yield from (Text(f"! {sentence}", "yellow") for sentence in missing_sentences(section))
     if source is not None:
         yield Text(f"What {source} sends:", "bold")
         yield from (Text(f"  {site} gets it from {parent}") for site, parent in section["trees"][source].items())
@@ -102,12 +104,13 @@ def _sites_table(section: Document) -> RenderableType:
 def _links_table(section: Document) -> RenderableType:
     numbers = ("round trip", "loss", "rate", "queue", "under way")
     table = new_table("link to", "node", "state", *numbers, "failed last", right=numbers)
+    linked = {link["site"] for link in section["links"] if link["state"] == "up"}
     for link in section["links"]:
         table.add_row(
             link["site"],
             link["peer"],
-            Text(link["state"], "" if link["state"] == "up" else "yellow"),
-            f"{link['round_trip_ns'] / MILLISECOND:.1f} ms" if link["round_trip_ns"] else "?",
+            Text(link["state"], "" if link["state"] == "up" or link["site"] in linked else "yellow"),
+            round_trip_text(link),
             f"{link['loss']:.1%}",
             f"{link['rate'] / 1e6:.1f} Mbit/s" if link["rate"] else "free",
             size_text(link["queue_size"]),

@@ -218,6 +218,10 @@ def _ratio(packets: int, calls: int) -> str:
     return f"{packets / calls:.1f}" if calls else "–"
 
 
+def round_trip_text(link: Document) -> str:
+    return _time(link["round_trip_ns"]) if link["round_trip_ns"] else "?"
+
+
 def _time(duration_ns: int) -> str:
     return f"{duration_ns / SECOND:.2f} s" if duration_ns >= SECOND else f"{duration_ns / MILLISECOND:.3g} ms"
 
@@ -309,7 +313,7 @@ def _sites_lines(section: Document) -> Iterator[tuple[str, str]]:
     speaker = "this node" if section["is_representative"] else section["representative"]
     yield "speaks for it", f"{speaker}, for {section['site']}"
     for link in section["links"]:
-        figures = f"{link['state']}, round trip {_time(link['round_trip_ns'])}, loss {link['loss']:.1%}"
+        figures = f"{link['state']}, round trip {round_trip_text(link)}, loss {link['loss']:.1%}"
         queue = f", {size_text(link['queue_size'])} wait" if link["queue_size"] else ""
         yield f"link to {link['site']}", f"{link['peer']}: {figures}{queue}"
     yield "order", _sites_order(section)

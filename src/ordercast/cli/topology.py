@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from ordercast.cli.engine_section import Document, print_page, print_sentences, status_with
+from ordercast.cli.engine_section import (
+    Document,
+    lasted,
+    missing_sentences,
+    print_page,
+    print_sentences,
+    status_with,
+)
 from ordercast.cli.event_text import listed
 from ordercast.cli.quantities import duration_from, seeds_from
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
-from ordercast.cli.topology_text import drawing_of, explained, lasted, waits_for
+from ordercast.cli.topology_text import drawing_of, explained, waits_for
 from ordercast.model.errors import UsageError
 from ordercast.order.gateways.promised import ENGINE
 
@@ -88,6 +95,7 @@ def _page(status: Document, section: Document) -> list[RenderableType]:
     lines: list[RenderableType] = [Text(head, "bold"), _rings_table(section, vital)]
     phrase = waits_for(section)
     lines.append(Text(f"{section['undelivered']:,} packets wait here{': ' + phrase if phrase else ''}"))
+    lines += [Text(f"! {sentence}", "yellow") for sentence in missing_sentences(section)]
     lines += [
         Text(f"! {hold['process']} holds everybody up for {lasted(hold['for_ns'])}: {hold['reason']}", "yellow")
         for hold in section["holds"]

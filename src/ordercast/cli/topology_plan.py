@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from ordercast.cli.event_text import listed
+from ordercast.cli.event_text import counted, listed
 from ordercast.cli.tables import new_table
 from ordercast.daemon.config.file import read_cluster
 from ordercast.model.errors import UsageError
@@ -53,6 +53,11 @@ def drawn_joins(joins: Sequence[str]) -> Drawn:
 def drawn_file(path: Path) -> Drawn:
     """Draw the rings of a cluster file."""
     config = read_cluster(path).common
+    if config.has_sites:
+        raise UsageError(
+            f"{path} has sites, which links join and not gateways: see `ordercast config check {path}`, and `ordercast "
+            "sites` once they run"
+        )
     if not config.rings:
         raise UsageError(f"{path} has one ring: a network has [rings.NAME], see docs/guides/join-several-rings.md")
     names = [ring.name for ring in config.rings]
@@ -126,16 +131,18 @@ class PlannedNetwork:
 def plan_lines(planned: PlannedNetwork) -> Iterator[RenderableType]:
     """Return what a person reads."""
     drawing, heights = planned.drawing, planned.drawing.heights()
-    pieces = len(drawing.pieces())
+    pieces, gateways = len(drawing.pieces()), counted(len(drawing.gateways), "gateway")
     whole = "in one piece" if pieces == 1 else f"IN {pieces} PIECES"
-    yield Text(f"{drawing.rings} rings, {len(drawing.gateways)} gateways, {whole}", "bold")
+    yield Text(f"{counted(drawing.rings, 'ring')}, {gateways}, {whole}", "bold")
     yield _table(planned, heights)
-    yield Text(f"ways: {max(heights)} hops to the farthest ring at most, {drawing.mean_height:.1f} on average")
+    yield Text(
+        f"ways: {counted(max(heights), 'hop')} to the farthest ring at most, {drawing.mean_height:.1f} on average"
+    )
     yield _vital_line(planned)
     lost = planned.lost_until_parted()
     if lost:
         yield Text(
-            f"losses: in pieces after {fmean(lost):.1f} of {len(drawing.gateways)} gateways on average, {min(lost)} at "
+            f"losses: in pieces after {fmean(lost):.1f} of {gateways} on average, {min(lost)} at "
             f"least ({len(lost)} orders)"
         )
     slowest = max(range(drawing.rings), key=planned.latency_ns)

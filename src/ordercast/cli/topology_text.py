@@ -5,17 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ordercast.cli.engine_section import Document
+from ordercast.cli.engine_section import Document, lasted, missing_sentences
 from ordercast.cli.event_text import listed, verb
-from ordercast.model.ids import MILLISECOND, SECOND
+from ordercast.model.ids import SECOND
 from ordercast.model.quantities import size_text
 from ordercast.order.gateways.drawing import Drawing
 
 SHORT_NS = 1 * SECOND  # that everything may wait, for order takes rotations
-
-
-def lasted(duration_ns: int) -> str:
-    return f"{duration_ns / SECOND:.1f} s" if duration_ns >= SECOND else f"{duration_ns // MILLISECOND} ms"
 
 
 def explained(section: Document) -> list[str]:
@@ -24,6 +20,7 @@ def explained(section: Document) -> list[str]:
         return ["This node is in no network yet: its rings have not all begun, see `ordercast status`."]
     return [
         *_waiting(section),
+        *missing_sentences(section),
         *_holds(section),
         *_changes(section),
         *_queues(section),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shlex
+import socket
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -22,7 +24,7 @@ from ordercast.cli.log_lines import LogStream
 from ordercast.cli.quantities import duration_from
 from ordercast.cli.terminal import note, output, write_json
 from ordercast.cli.wide_area import WideArea, sites_file, sites_from, wide_ports
-from ordercast.daemon.config.file import STATUS_PORT
+from ordercast.daemon.config.file import STATUS_PORT, read_cluster
 from ordercast.daemon.config.node import PORT
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT, live_entry_of
@@ -32,6 +34,11 @@ from ordercast.order.tree.promised import ENGINE as TREE
 from ordercast.session.addresses import CHOSEN
 
 COUNT, EACH = 3, 2  # daemons; and of each of several rings
+SHOWN = {  # by the engine: what shows it, and what is to be seen there
+    GATEWAYS: ("topology", "the rings, who joins them, and what delivery waits for"),
+    SITES: ("sites", "the sites, their links, and what delivery waits for"),
+    TREE: ("graph show", "the trees over which messages travel, and why they changed"),
+}
 Beside = AbstractAsyncContextManager[Any]  # what runs while daemons do
 
 
@@ -79,29 +86,63 @@ def up(
     if rings is not None:
         return _on_rings(circle(rings, count or EACH), more, port, engine, as_json)
     live_entry_of(engine or DEFAULT)
-    own = [_own_arguments(port, engine or DEFAULT)] * (count or COUNT)
-    return _run(own, {}, more, as_json, shows_forest=engine == TREE)
+    shared = _own_arguments(port, engine or DEFAULT)
+    own = [[*shared, *more.arguments(number)] for number in range(count or COUNT)]
+    return _run(own, {}, more, as_json, engine=engine or DEFAULT)
 
 
 def _on_rings(placed: list[Placed], more: More, port: int, engine: str | None, as_json: bool) -> int:
-    """Run the daemons of a file, which is there as long as they are."""
+    """Run the daemons of a network of rings."""
     if engine not in (None, GATEWAYS):
         raise UsageError(f"--rings needs the engine {GATEWAYS}, which joins them: leave out --engine {engine}")
-    with TemporaryDirectory(prefix="ordercast-rings-") as folder:
-        file = Path(folder) / "cluster.toml"
-        file.write_text(circle_file(placed, port, port + STATUS_PORT - PORT), encoding="utf-8")
-        own = [["--config", str(file), "--name", one.name] for one in placed]
-        return _run(own, {one.name: one for one in placed}, more, as_json)
+    text = circle_file(placed, port, port + STATUS_PORT - PORT)
+    return _on_file(text, placed, more, as_json, GATEWAYS)
 
 
 def _on_sites(placed: list[Placed], delay_ns: int, more: More, port: int, as_json: bool) -> int:
     """Run the daemons of several sites, and the wide area between them."""
-    with TemporaryDirectory(prefix="ordercast-sites-") as folder:
+    text = sites_file(placed, port, port + STATUS_PORT - PORT)
+    return _on_file(text, placed, more, as_json, SITES, WideArea(wide_ports(placed, port), delay_ns))
+
+
+def _on_file(
+    text: str, placed: list[Placed], more: More, as_json: bool, engine: str, area: WideArea | None = None
+) -> int:
+    """Run those daemons of a file that do not run yet; the file is there as long as they are. Whoever started others
+    has opened the area between all of them."""
+    with TemporaryDirectory(prefix=f"ordercast-{engine}-") as folder:
         file = Path(folder) / "cluster.toml"
-        file.write_text(sites_file(placed, port, port + STATUS_PORT - PORT), encoding="utf-8")
-        own = [["--config", str(file), "--name", one.name] for one in placed]
-        area = WideArea(wide_ports(placed, port), delay_ns)
-        return _run(own, {one.name: one for one in placed}, more, as_json, area)
+        file.write_text(text, encoding="utf-8")
+        taken = running_of(file)
+        running = [one.name for one in placed if one.name in taken]
+        if len(running) == len(placed):
+            raise UsageError(
+                f"all of {listed(running)} run already, and nothing is to be added: choose another --port for a second "
+                "cluster"
+            )
+        if running:
+            note(f"{listed(running)} {verb(running, 'runs', 'run')} already: only the others are started")
+        own = [
+            ["--config", str(file), "--name", one.name, *more.arguments(number)]
+            for number, one in enumerate(placed)
+            if one.name not in running
+        ]
+        return _run(own, {one.name: one for one in placed}, more, as_json, None if running else area, engine=engine)
+
+
+def running_of(file: Path) -> set[str]:
+    """Return the nodes of a file that run on this machine: their token ports are taken."""
+    peers = (peer for ring in read_cluster(file).common.rings for peer in ring.peers)
+    return {peer.name for peer in peers if _is_taken(peer.address, peer.token_port)}
+
+
+def _is_taken(address: str, port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+    return False
 
 
 def _run(
@@ -111,15 +152,14 @@ def _run(
     as_json: bool,
     beside: Beside | None = None,
     *,
-    shows_forest: bool = False,
+    engine: str,
 ) -> int:
-    """`own`: the arguments of each daemon that others do not have; `rings`: on which each is, by name."""
+    """`own`: the arguments of each daemon; `rings`: on which each is, by name."""
     note(f"starting {counted(len(own), 'daemon')} …")
-    daemons = [[*mine, *more.arguments(number)] for number, mine in enumerate(own)]
     banner = (
         (lambda daemons: _print_json(daemons, rings))
         if as_json
-        else (lambda daemons: _print_banner(output(), daemons, rings, shows_forest=shows_forest))
+        else (lambda daemons: _print_banner(output(), daemons, rings, engine))
     )
     log = LogStream(Console(stderr=True, highlight=False, emoji=False))
     cluster = Cluster(log, banner)
@@ -127,7 +167,7 @@ def _run(
 
     async def run() -> int:
         async with beside or nullcontext():
-            return await cluster.run(daemons, one_by_one=one_by_one)
+            return await cluster.run(own, one_by_one=one_by_one)
 
     return asyncio.run(run()) if more.trace is None else _run_traced(cluster, run, more.trace)
 
@@ -164,9 +204,7 @@ def _print_json(daemons: list[Daemon], rings: dict[str, Placed]) -> None:
     sys.stdout.flush()
 
 
-def _print_banner(
-    console: Console, daemons: list[Daemon], rings: dict[str, Placed], *, shows_forest: bool = False
-) -> None:
+def _print_banner(console: Console, daemons: list[Daemon], rings: dict[str, Placed], engine: str) -> None:
     """What runs, where clients connect, what to type next."""
     names = [daemon.name for daemon in daemons]
     strangers = sorted(frozenset[str]().union(*(daemon.members for daemon in daemons)).difference(names))
@@ -175,7 +213,7 @@ def _print_banner(
         title += f", together with {listed(strangers)}"
     gateways = [name for name in names if name in rings and rings[name].is_gateway]
     if gateways:
-        title += f"; {listed(gateways)} {verb(gateways, 'joins', 'join')} their rings to one network"
+        title += f"; {listed(gateways)} {verb(gateways, 'joins its', 'join their')} rings to one network"
     console.print(Text(title, "bold green"), soft_wrap=True)
     width = max(map(len, names))
     for daemon in daemons:
@@ -184,7 +222,7 @@ def _print_banner(
         line = Text.assemble((f"  {daemon.name:{width}}", "bold"), where)
         console.print(line.append(f"  (process {daemon.process.pid})", "dim"), soft_wrap=True)
     console.print(Text("\nType this in other terminals:", "bold"))
-    hints = _hints(daemons, rings, shows_forest=shows_forest)
+    hints = hints_for(daemons, rings, engine)
     width = max(len(command) for command, _ in hints)
     for command, meaning in hints:
         console.print(Text.assemble((f"  {command:{width}}", "cyan"), f"   {meaning}"), soft_wrap=True)
@@ -192,13 +230,13 @@ def _print_banner(
     console.file.flush()
 
 
-def _hints(daemons: list[Daemon], rings: dict[str, Placed], *, shows_forest: bool = False) -> list[tuple[str, str]]:
+def hints_for(daemons: list[Daemon], rings: dict[str, Placed], engine: str) -> list[tuple[str, str]]:
+    """Return commands that a person may type next, and what each does."""
     gateways = [daemon for daemon in daemons if daemon.name in rings and rings[daemon.name].is_gateway]
     first, *others = [daemon for daemon in daemons if daemon not in gateways] or daemons
     elsewhere = [other for other in others if rings and rings[other.name].rings != rings[first.name].rings]
     last = [first, *others, *gateways][-1]
-    are_sites = bool(rings) and not gateways and bool(elsewhere)
-    where = "at another site" if are_sites else "on another ring"
+    where = "at another site" if engine == SITES else "on another ring"
     hints = [
         (f"ordercast chat --at {first.name}", "talk to everybody who does the same, at any daemon"),
         *((f"ordercast chat --at {other.name}", f"the same, {where}") for other in elsewhere[:1]),
@@ -211,11 +249,9 @@ def _hints(daemons: list[Daemon], rings: dict[str, Placed], *, shows_forest: boo
     port = "" if first.status is None else first.status.removesuffix("/status").rpartition(":")[2]
     if port:
         hints.append((f"ordercast status :{port} --all", "how each of them is doing"))
-    if rings and port:
-        command, what = ("sites", "the sites, their links") if are_sites else ("topology", "the rings, who joins them")
-        hints.append((f"ordercast {command} :{port}", f"{what}, and what delivery waits for"))
-    if shows_forest and port:
-        hints.append((f"ordercast graph show :{port}", "the trees over which messages travel, and why they changed"))
+    if port and engine in SHOWN:
+        command, meaning = SHOWN[engine]
+        hints.append((f"ordercast {command} :{port}", meaning))
     if last is not first:
         hints.append((f"kill -9 {last.process.pid}", f"crash {last.name}, and see what the others say"))
     return hints

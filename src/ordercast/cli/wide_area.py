@@ -35,9 +35,11 @@ def sites_from(text: str, each: int | None) -> list[Placed]:
     parts = [f"s{number + 1}" for number in range(int(text))] if text.isdecimal() else text.split(",")
     for part in parts:
         name, _, count = part.strip().partition("=")
-        is_sound = name.isidentifier() and name.isascii() and (not count or count.isdecimal()) and name not in sizes
+        is_sound = name.isidentifier() and name.isascii() and (not count or count.isdecimal())
         if not is_sound or count == "0":
             raise UsageError(f"--sites: {text!r} is no list of sites: write their number, or east=2,west=2")
+        if name in sizes:
+            raise UsageError(f"--sites: {name} is there twice: write each site once, with all of its daemons")
         sizes[name] = int(count) if count else each or EACH
     if not sizes or (total := sum(sizes.values())) > LOCAL_NODES_MAX:
         raise UsageError(f"--sites: one daemon at least, and {LOCAL_NODES_MAX} at most: {text!r} has others")

@@ -88,7 +88,10 @@ def runs_in(folder: Path) -> list[Path]:
     except OSError as error:
         raise TraceError(f"the folder {folder} cannot be read: {error.strerror}; check its permissions") from error
     if not paths:
-        raise TraceError(f"the folder {folder} holds no traces (run-*.parquet): record one with sim --trace {folder}")
+        raise TraceError(
+            f"the folder {folder} holds no traces (run-*.parquet): record one with --trace of `ordercast sim`, `up` or "
+            "`daemon`"
+        )
     return sorted(paths, key=lambda path: (len(path.name), path.name))
 
 

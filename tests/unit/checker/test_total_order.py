@@ -93,6 +93,14 @@ def test_an_altered_seq_is_rejected() -> None:
     assert_invalid(Promise.TOTAL_ORDER, with_delivery(story.finished(), 1, sent[2], number=77), "12.n0 77/0 here")
 
 
+def test_what_is_said_of_one_order_names_the_messages_that_are_judged() -> None:
+    story = _pair()
+    story.round(0, 1)
+    events = story.finished()
+    assert "one order of all agreed and safe messages" in judge(Promise.TOTAL_ORDER, events).sentence
+    assert "one sequence of agreed and safe messages" in judge(Promise.AGREED_DELIVERY, events).sentence
+
+
 def test_weaker_messages_are_not_judged() -> None:
     story = _pair()
     one, other = story.send(0, service=Service.FIFO), story.send(1, service=Service.FIFO)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+from asyncio.subprocess import Process
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from ordercast.cli.circle import circle, circle_file
+from ordercast.cli.circle import Placed, circle, circle_file
+from ordercast.cli.daemons import Daemon
+from ordercast.cli.up import hints_for, running_of
+from ordercast.cli.wide_area import sites_file, sites_from
 from ordercast.daemon.config.file import read_cluster
 from ordercast.daemon.config.rings import ring_remarks
 from ordercast.model.errors import UsageError
@@ -23,6 +30,36 @@ def test_the_file_is_sound(tmp_path: Path, rings: int, each: int) -> None:
     for one in placed:
         assert tuple(ring.name for ring in cluster.node(one.name).my_rings) == one.rings
     assert list(ring_remarks(cluster.node(placed[0].name))) == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "shown"),
+    [("ring", set()), ("gateways", {"topology"}), ("sites", {"sites"}), ("tree", {"graph show"})],
+)
+def test_what_shows_the_engine_is_named_also_where_there_is_one_ring_or_site(engine: str, shown: set[str]) -> None:
+    process = cast(Process, SimpleNamespace(pid=7, returncode=None))
+    daemon = Daemon(1, process, "n1", status="http://127.0.0.1:4790/status")
+    rings = {"n1": Placed("n1", ("s1",))} if engine in ("gateways", "sites") else {}
+    typed = {command for command, _ in hints_for([daemon], rings, engine)}
+    found = {what for what in ("topology", "sites", "graph show") if f"ordercast {what} :4790" in typed}
+    assert found == shown
+
+
+def test_the_nodes_whose_ports_are_taken_run_already(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.1.1", 0))
+        port = one.getsockname()[1] - 1
+        file.write_text(circle_file(circle(3, 2), port, 4790), encoding="utf-8")
+        assert running_of(file) == {"n1"}
+        file.write_text(sites_file(sites_from("east=2,west=1", None), port, 4790), encoding="utf-8")
+        assert running_of(file) == {"n1"}
+    assert running_of(file) == set()
+
+
+def test_a_site_that_is_there_twice_is_named() -> None:
+    with pytest.raises(UsageError, match="east is there twice: write each site once"):
+        sites_from("east=2,east=1", None)
 
 
 def test_too_many_are_refused() -> None:

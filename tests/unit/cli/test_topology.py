@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ordercast.cli.main import run
+from ordercast.cli.sites import explained as explained_sites
 from ordercast.cli.topology_text import explained
 from ordercast.model.ids import SECOND
 
@@ -113,6 +114,36 @@ def test_explain_names_holders_changes_and_what_stands_alone() -> None:
     assert "alone" not in " ".join(explained(_section(attached=both)))
 
 
+def test_who_is_missing_is_said_with_since_when_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = {"place": "lab", "nodes": ["bob", "g1"], "for_ns": 4 * SECOND, "why": "a ring was cut off from the network"}
+    never = {"place": "", "nodes": ["eve"], "for_ns": None, "why": None}
+    section = _section(missing=[cut, never])
+    told = (
+        "lab is not in the view, with bob and g1, for 4.0 s now (a ring was cut off from the network): "
+        "see whether they run and can be reached.",
+        "eve is not in the view, and has not been since this node started: see whether it runs and can be reached.",
+    )
+    assert tuple(explained(section)[1:3]) == told
+    assert run(["topology", _file(tmp_path, section)]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert all(f"! {sentence}" in page for sentence in told)
+
+
+def test_a_site_that_is_missing_is_named_at_any_node_of_the_others() -> None:
+    missing = [{"place": "west", "nodes": ["n3"], "for_ns": 4 * SECOND, "why": "a site is out of reach"}]
+    east = {"name": "east", "is_behind": False}
+    section: dict[str, Any] = {
+        "attempt": None,
+        "waiting": None,
+        "sites": [east],
+        "failed": {},
+        "links": [],
+        "missing": missing,
+    }
+    lines = list(explained_sites({**section, "is_representative": False, "representative": "n1", "site": "east"}))
+    assert lines[1].startswith("west is not in the view, with n3, for 4.0 s now (a site is out of reach): see")
+
+
 def test_a_plan_judges_a_drawing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["topology", "plan", "office-lab", "lab-store", "--rotation", "2ms"]) == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -134,8 +165,19 @@ def test_a_plan_of_a_cluster_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert run(["topology", "plan", "--config", str(one_ring)]) == 2
 
 
+def test_a_plan_of_sites_is_refused_with_what_to_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["topology", "plan", "--config", str(THREE_RINGS.with_name("three-sites.toml"))]) == 2
+    refused = " ".join(capsys.readouterr().err.split())
+    assert (
+        "which links join and not gateways: see `ordercast config check" in refused and "`ordercast sites`" in refused
+    )
+
+
 def test_a_plan_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["a-b", "--rings", "3"], ["a"], ["a-a"], ["--rings", "9", "--gateways", "1"]):
         assert run(["topology", "plan", *words]) == 2
+    assert run(["topology", "plan", "a-b", "--seeds", "1..2"]) == 0
+    one = " ".join(capsys.readouterr().out.split())
+    assert "2 rings, 1 gateway, in one piece" in one and "ways: 1 hop to" in one and "of 1 gateway on" in one
     assert run(["topology", "plan", "a-b", "c-d", "--seeds", "1..2"]) == 0
     assert "join the pieces a+b and c+d" in capsys.readouterr().out

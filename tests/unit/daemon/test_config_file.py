@@ -30,7 +30,7 @@ from ordercast.daemon.config.keys import (
     TABLES,
 )
 from ordercast.daemon.config.node import ClientsConfig, NetworkConfig, NodeConfig, TraceConfig, TraceLevel, Transport
-from ordercast.daemon.config.plan import plan_of
+from ordercast.daemon.config.plan import plan_lines, plan_of
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.networks.config import NetworksConfig, Replication
@@ -123,6 +123,13 @@ def test_the_tree_engine_has_a_table(file: Path) -> None:
 def test_what_is_wrong_with_the_tree_engine_is_said(file: Path, table: str, why: str) -> None:
     (problem,) = problems(file, TREE + table + NODE_A)
     assert problem.startswith(why)
+
+
+def test_a_plan_names_the_port_for_links_of_an_engine_that_has_them(file: Path) -> None:
+    texts = 'engine = "tree"\n', ""
+    tree, ring = (plan_of(loaded(file, text + NODE_A + NODE_B, "a")) for text in texts)
+    assert ("link", "others reach it at 10.0.0.1:4829") in plan_lines(tree)
+    assert "link" not in dict(plan_lines(ring))
 
 
 def test_a_link_port_is_nobody_elses_port(file: Path) -> None:

@@ -8,12 +8,15 @@ import pytest
 
 from ordercast.cli.status_drawing import status_line, status_page
 from ordercast.cli.terminal import SafeConsole
-from ordercast.daemon.config.node import NodeConfig, Peer
+from ordercast.daemon.config.node import NetworkConfig, NodeConfig, Peer, RingDomain
+from ordercast.daemon.status.absences import Absence
 from ordercast.daemon.status.advice import advised
 from ordercast.daemon.status.metrics import metrics_text
+from ordercast.daemon.status.out_of_view import OutOfView, out_of_view
 from ordercast.daemon.status.report import status_of
 from ordercast.daemon.status.rings_section import NetworkHoldStatus, NetworkWaitStatus, RingsSection
-from ordercast.model.ids import SECOND, NodeId
+from ordercast.model.configuration import ChangeReason
+from ordercast.model.ids import NO_CONFIGURATION, SECOND, Incarnation, Instant, NodeId, process_id_from
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.node import GatewayNode
 from tests.unit.daemon.fake_node import FakeNode
@@ -68,6 +71,26 @@ def test_what_waits_for_long_and_who_holds_are_warnings(node: FakeNode) -> None:
     assert "delivery has waited for 5 s for segment1" in warnings
     assert "dora has asked everybody to stop for 3 s: the application is behind" in warnings
     assert "waited" not in " ".join(advised(status).warnings)
+
+
+def test_rings_and_nodes_of_the_file_that_are_not_in_the_view_are_named(node: FakeNode) -> None:
+    on = {"ann": "a", "ben": "a", "cid": "b", "dora": "b", "gate": "ab", "eve": "b", "finn": "c", "gus": "cd"}
+    domains = {"a": "segment0", "b": "segment1", "c": "attic", "d": "cellar"}
+    peers = tuple(
+        Peer(NodeId(number), name, f"10.0.0.{number}", rings=tuple(domains[ring] for ring in rings))
+        for number, (name, rings) in enumerate(on.items())
+    )
+    rings = tuple(RingDomain(name, number, NetworkConfig()) for number, name in enumerate(domains.values(), 1))
+    away = FakeNode(replace(node.config, rings=rings, peers=peers), node.engine)
+    gone = Absence(
+        process_id_from(NodeId(7), Incarnation(1)), Instant(97 * SECOND), NO_CONFIGURATION, ChangeReason.LEFT, False
+    )
+    away.counters.absences.away[NodeId(7)] = gone
+    assert out_of_view(away, ("segment0", "segment1"), away.now()) == (
+        OutOfView("attic", ("finn", "gus"), 3 * SECOND, "a member left"),
+        OutOfView("cellar", ("gus",), 3 * SECOND, "a member left"),
+        OutOfView("", ("eve",), None, None),
+    )
 
 
 def test_the_page_and_the_line_show_the_network(node: FakeNode, capsys: pytest.CaptureFixture[str]) -> None:

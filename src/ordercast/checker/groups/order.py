@@ -29,7 +29,7 @@ from ordercast.model.service import Service
 
 class TotalOrder(GroupChecker):
     promise = GroupPromise.TOTAL_ORDER
-    rule = "every message had one position at all, and positions rose at every client"
+    rule = "every message had one position at all, and positions rose at every client, but for services that come early"
     matter = GroupMatter.GOT
 
     def violations(self) -> Iterator[Witness]:

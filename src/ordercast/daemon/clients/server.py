@@ -396,4 +396,7 @@ def _remove_stale(path: Path) -> None:
         except ConnectionRefusedError:
             path.unlink()
             return
-    raise UsageError(f"another daemon serves clients at {path}: end it, or set folder in [clients]")
+    raise UsageError(
+        f"another daemon serves clients at {path}: end it, or choose another folder, with folder in [clients] or "
+        "$ORDERCAST_FOLDER"
+    )

@@ -35,7 +35,7 @@ class Plan:
     networks: tuple[str, ...]  # where it listens on each, if there are several
     replication: str  # how they are used
     rings: tuple[str, ...]  # that it is on, where it listens on each, and who else is there; if the file has several
-    links: tuple[str, ...]  # to other sites, over what, and at which addresses
+    links: tuple[str, ...]  # where this node listens for them; to other sites, over what, and at which addresses
     status_at: str | None
     clients_at: tuple[str, ...]  # for `ordercast daemon`
     sealing: str  # of packets between nodes, for people
@@ -141,7 +141,9 @@ def _rings(config: NodeConfig) -> Iterator[str]:
 
 
 def _links(config: NodeConfig) -> Iterator[str]:
-    """Return where this node listens for other sites, and where it finds them."""
+    """Return where this node listens for links, and, where they join sites, where it finds the others."""
+    if config.has_link_lane:
+        yield f"others reach it at {host_and_port(config.me().address, config.me().link_port)}"
     if not config.has_sites:
         return
     mine = config.me().wide_place
@@ -267,16 +269,16 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
 
 def _listens(plan: Plan) -> Iterator[tuple[str, str]]:
     packets = f"packets of up to {plan.packet_size_max} bytes"
-    if plan.links:
+    if plan.rings and plan.links:
         yield "packets", f"by {plan.transport} inside the site, {packets}"
         yield from (("site", text) for text in plan.rings)
-        yield from (("link", text) for text in plan.links)
     elif plan.rings:
         yield "packets", f"by {plan.transport}, {packets}; what clients send goes out on the first ring"
         yield from (("ring", text) for text in plan.rings)
     else:
         yield "tokens", plan.tokens_at
         yield "data", f"{plan.data_at} ({plan.transport}), {packets}"
+    yield from (("link", text) for text in plan.links)
 
 
 def _buffer_text(plan: Plan) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.status.counters import Counters
+from ordercast.daemon.status.out_of_view import OutOfView, out_of_view
 from ordercast.model.ids import SECOND, ConfigurationId, Instant, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.order.engine import ObservedEngine
@@ -134,6 +135,7 @@ class RingsSection:
     waiting: NetworkWaitStatus | None
     undelivered: int  # packets that wait here
     filtered: int  # packets that were not carried on, because nobody there wants them
+    missing: tuple[OutOfView, ...] = ()  # of the file
 
     @property
     def fronts(self) -> dict[str, int]:
@@ -213,6 +215,7 @@ class _Told:
             waiting=self._waiting(),
             undelivered=seen.undelivered,
             filtered=filtered,
+            missing=out_of_view(self._node, set(map(self._watch.name, self._domains.values())), self._node.now()),
         )
 
     def _names(self, processes: Iterable[ProcessId]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ordercast.daemon.status.out_of_view import OutOfView, out_of_view
 from ordercast.daemon.status.rings_section import SectionSource, TokenStatus
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.notes import Occurrence
@@ -78,6 +79,7 @@ class SitesSection:
     updates: int  # promises and acknowledgements of this node, since it started
     token: TokenStatus  # of the site's ring
     members: int  # of the site's ring
+    missing: tuple[OutOfView, ...] = ()  # of the file
 
     def warnings(self, members: int) -> Iterator[str]:
         for site in self.sites:
@@ -113,11 +115,12 @@ class _Told:
 
     def section(self, now: Instant) -> SitesSection:
         node, seen, ring = self._node, self._seen, self._engine.ring_configuration
+        sites = tuple(self._sites())
         return SitesSection(
             site=self._own,
             is_representative=ring.representative == self._engine.process,
             representative=node.name_of(ring.representative),
-            sites=tuple(self._sites()),
+            sites=sites,
             links=() if seen is None else tuple(map(self._link, seen.links)),
             failed={} if seen is None else {self._site_of(peer): why for peer, why in seen.failures},
             trees=self._trees(),
@@ -128,6 +131,7 @@ class _Told:
             updates=node.counters.occurred[Occurrence.SITES_UPDATE.value],
             token=TokenStatus.of(self._engine.ring_stats, node.config.ring, now, len(ring.members)),
             members=len(ring.members),
+            missing=() if seen is None else out_of_view(node, {site.name for site in sites}, now),
         )
 
     def _sites(self) -> Iterator[SiteStatus]:

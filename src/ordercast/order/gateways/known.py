@@ -18,6 +18,7 @@ from ordercast.order.gateways.names import RingNames
 from ordercast.order.gateways.streams import RingStream
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
+DEPARTED_MAX = 1000  # processes that are remembered, for nothing but to tell that nobody lost them
 DELETED_MAX = 64  # rings that are remembered, for nothing but to tell that one is back
 
 
@@ -37,6 +38,7 @@ class Known:
         self.lost: dict[ConfigurationId, Processes] = {}  # of ended parts: members in no half known, who have left
         self.born: set[ConfigurationId] = set()
         self.deleted: deque[ConfigurationId] = deque(maxlen=DELETED_MAX)  # rings that were cut off
+        self.departed: deque[ProcessId] = deque(maxlen=DEPARTED_MAX)  # who left in order
         self.merges: set[Stamp] = set()  # births of the merges in this process's past
         self.bases: dict[tuple[ProcessId, int], ConfigurationId] = {}
         self.own: dict[int, ConfigurationId] = {}  # the logical ring of each attachment, by domain

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ordercast.model.ids import ConfigurationId, ProcessId
-from ordercast.order.gateways.items import HoldItem, Processes, Stretch, domain_of
+from ordercast.order.gateways.items import NOBODY_ELSE, HoldItem, Processes, Stretch, domain_of
 from ordercast.order.gateways.known import Known
 from ordercast.order.gateways.merging import Flush
 from ordercast.order.gateways.network import RingNetwork
@@ -80,6 +80,7 @@ class NetworkSnapshot:
     merges: tuple[SeenMerge, ...]
     holds: tuple[HoldItem, ...]  # of members who ask all users to stop sending
     waiting: Awaiting | None
+    departed: Processes = NOBODY_ELSE  # who left in order, as far as is remembered
 
     @property
     def undelivered(self) -> int:
@@ -104,6 +105,7 @@ def snapshot_of(network: RingNetwork) -> NetworkSnapshot:
         tuple(_merge(domain, flush) for domain, flush in sorted(network.merging.flushes.items())),
         tuple(network.holds.in_force(members)),
         _waiting(network),
+        frozenset(known.departed),
     )
 
 

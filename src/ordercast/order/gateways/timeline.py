@@ -287,7 +287,10 @@ class Timeline:
         if not stay:
             known.occurred[Occurrence.NETWORK_DELETED] += 1
             known.deleted.append(ring)
-        self._leave(known.place, self._why_lost(ring) if stay else ChangeReason.RING_CUT_OFF, missing)
+        reason = self._why_lost(ring) if stay else ChangeReason.RING_CUT_OFF
+        if reason in ORDERLY and len(missing.difference(known.departed)) == 1:  # of several some may have failed
+            known.departed.extend(missing.difference(known.departed))
+        self._leave(known.place, reason, missing)
 
     def _silent(self, ring: ConfigurationId, missing: Processes) -> Processes:
         """Return those of the missing members of a ring who are not known to have gone on without it."""

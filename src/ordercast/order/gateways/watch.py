@@ -2,7 +2,8 @@
 
 A `NetworkWatch` is shown a snapshot a few times a second. It remembers since when the same packet or change is next in
 the order, since when each holder holds, which gateways and rings were there before, and raises an alarm when one of
-them is lost, and another when it is back. Nodes are compared, not processes: who restarts is back.
+them is lost, and another when it is back. Nodes are compared, not processes: who restarts is back. Whoever
+left in order is not lost.
 """
 
 from __future__ import annotations
@@ -12,14 +13,13 @@ from typing import NamedTuple
 
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import MILLISECOND, SECOND, Duration, Instant, NodeId, ProcessId, node_of
+from ordercast.order.gateways.items import Processes
 from ordercast.order.gateways.observed import Awaiting, NetworkSnapshot
 from ordercast.order.stamped.lanes import Stamp
 
 LOOK_NS = 250 * MILLISECOND  # between two looks, at least
 SILENT_NS = 2 * SECOND  # that delivery waits for a ring, before it is an alarm
 HELD_NS = 1 * SECOND  # that users are held, before it is said that nothing may be sent
-
-Nodes = frozenset[NodeId]
 
 
 class _Gateway(NamedTuple):
@@ -44,7 +44,7 @@ class NetworkWatch:
         self._held = ""  # who holds, and why, since it has lasted
         self._gateways: dict[NodeId, _Gateway] = {}  # as they are, or were when they were lost
         self._lost: set[NodeId] = set()  # those of them that were told to be
-        self._peopled: dict[int, Nodes] = {}  # who was last seen on each other domain, gateways aside
+        self._peopled: dict[int, Processes] = {}  # who was last seen on each other domain, gateways aside
         self._cut: set[int] = set()  # domains of these where nobody can be heard
         self._silences: dict[int, _Silence] = {}  # rings that were told to be silent, by domain
 
@@ -93,6 +93,8 @@ class NetworkWatch:
         here = {node_of(each): _Gateway(each, frozenset(domains)) for each, domains in seen.gateways.items()}
         near = {ring.domain for ring in seen.rings}
         alarms = [self._gateway_back(here[node]) for node in sorted(self._lost & here.keys())]
+        self._gateways = {node: last for node, last in self._gateways.items() if last.process not in seen.departed}
+        self._lost &= self._gateways.keys()
         gone = sorted(self._gateways.keys() - here.keys() - self._lost)
         # Who joined none of the rings that are left went with them.
         lost = [node for node in gone if self._gateways[node].domains & near]
@@ -123,15 +125,18 @@ class NetworkWatch:
         """Tell which domains are cut off: everybody is gone who was on them alone, and no two gateways hear each other
         there."""
         mine = next((domains for process, domains in seen.attachments if process == seen.me), ())
-        people: dict[int, set[NodeId]] = {}
+        people: dict[int, set[ProcessId]] = {}
         for process, domains in seen.attachments:
             if len(domains) == 1 and (len(mine) > 1 or domains != mine):
-                people.setdefault(domains[0], set()).add(node_of(process))
+                people.setdefault(domains[0], set()).add(process)
         heard = people.keys() | {ring.domain for ring in seen.rings if len(ring.members) > 1}
+        remaining = {domain: processes - seen.departed for domain, processes in self._peopled.items()}
+        self._peopled = {domain: processes for domain, processes in remaining.items() if processes}
+        self._cut &= self._peopled.keys()
         back = self._cut & heard
         gone = self._peopled.keys() - heard - self._cut
         self._cut = (self._cut - heard) | gone
-        self._peopled |= {domain: frozenset(nodes) for domain, nodes in people.items()}
+        self._peopled |= {domain: frozenset(processes) for domain, processes in people.items()}
         return [*self._one_again(back), *self._in_two(gone)]
 
     def _in_two(self, domains: Set[int]) -> Iterator[Alarm]:
@@ -148,7 +153,7 @@ class NetworkWatch:
             yield Alarm(AlarmKind.NETWORK_ONE_AGAIN, text, domain=min(domains))
 
     def _people(self, domains: Iterable[int]) -> str:
-        return self._nodes(node for domain in domains for node in self._peopled[domain])
+        return self._nodes(node_of(process) for domain in domains for process in self._peopled[domain])
 
     def _look_for_silence(self, seen: NetworkSnapshot, now: Instant) -> list[Alarm]:
         waiting = seen.waiting

@@ -69,6 +69,7 @@ class LinkFailure(Enum):
     STALLED = "nothing moved while there was something to send"
     CONTRADICTION = "the other side contradicted itself"
     REPLACED = "the other side began anew"
+    REFERRED = "another node speaks for the other side"
     LEFT = "the other side left in order"
 
 

@@ -65,7 +65,7 @@ class Neighbours:
         self.changes = 0  # how often a link came up or ended
         self.failed: list[tuple[ProcessId, LinkFailure]] = []  # links that ended; whoever takes them empties it
         self.raised: list[ProcessId] = []  # links that came up, likewise
-        self.why: dict[ProcessId, LinkFailure] = {}  # links failed last, by the other process; for people
+        self.why: dict[ProcessId, LinkFailure] = {}  # links failed last, the latest last; for people
 
     @property
     def left(self) -> set[ProcessId]:
@@ -230,7 +230,7 @@ class Neighbours:
     def _referred(self, peer: ProcessId, greeting: Greeting) -> list[Effect]:
         known, target = self._known.get(peer), ProcessId(greeting.mine)
         if known is not None and known.link is not None:
-            self._end(peer, known, LinkFailure.LEFT if target == peer else LinkFailure.REPLACED)
+            self._end(peer, known, LinkFailure.LEFT if target == peer else LinkFailure.REFERRED)
         if not self.is_open or node_of(target) not in self._far or target == peer:
             return []
         return self._hello(target, self._known.get(target) or self._begin(target))
@@ -263,6 +263,7 @@ class Neighbours:
         """Be through with a link; the next one has other tags at both ends."""
         if known.is_up:
             self.failed.append((peer, why))
+            self.why.pop(peer, None)
             self.why[peer] = why
             if len(self.why) > WHY_MAX:
                 del self.why[next(iter(self.why))]

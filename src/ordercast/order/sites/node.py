@@ -145,7 +145,7 @@ class SitesNode:
         if not self.tape.is_begun:
             return None
         neighbours = self.speaker.neighbours
-        failures = tuple((peer, why.value) for peer, why in sorted(neighbours.why.items()))
+        failures = tuple((peer, why.value) for peer, why in neighbours.why.items())
         return sites_seen(self.tape, self.speaker.spreading.trees, neighbours.seen(), failures)
 
     @property

@@ -48,6 +48,8 @@ def test_early_messages_come_in_any_order_and_before_or_after_a_view() -> None:
     story.get(first, "b")
     _change(story, "a", "b")
     assert_valid(story.finished())
+    sentence = verdicts_on(story.finished())[GroupPromise.TOTAL_ORDER].sentence
+    assert sentence.endswith("positions rose at every client, but for services that come early")
 
 
 @pytest.mark.parametrize("promise", [GroupPromise.TOTAL_ORDER, GroupPromise.VIRTUAL_SYNCHRONY, GroupPromise.SIGNALS])

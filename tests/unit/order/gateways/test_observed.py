@@ -133,3 +133,20 @@ def test_the_loss_of_both_leaves_a_network_in_two_until_one_is_back() -> None:
     assert told.count(AlarmKind.NETWORK_IN_TWO) == told.count(AlarmKind.NETWORK_ONE_AGAIN) == 1
     assert seen is not None and [ring.domain for ring in seen.rings] == [1]
     assert any("it was the only way" in alarm.text for *_, alarm in result.alarms)
+
+
+def test_who_leaves_in_order_is_not_lost_gateways_and_rings_neither() -> None:
+    """As when Ctrl-C ends a network: one after the other, the users first."""
+    result, *_ = _play("1s leave n3", "1.5s leave n1", "2s leave n0")
+    assert _told(result, 2) == []
+
+
+def test_a_gateway_that_left_is_not_named_as_lost_though_those_behind_it_are() -> None:
+    line = ((0, 1), (0,), (1,))
+    result = played(line, {}, ["1s leave n0"])
+    assert _told(result, 1) == _told(result, 2) == [AlarmKind.NETWORK_IN_TWO]
+
+
+def test_where_one_left_and_another_failed_nobody_is_taken_for_one_who_left() -> None:
+    result, *_ = _play("1s leave n1", "1.0001s crash n0")
+    assert AlarmKind.GATEWAY_LOST in _told(result, 3)

@@ -9,11 +9,13 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import MILLISECOND, SECOND, ConfigurationId, Instant, NodeId, ProcessId
 from ordercast.model.inputs import Interest
 from ordercast.model.service import Service
+from ordercast.order.links.link import LinkFailure
 from ordercast.order.setup import FarNode
 from ordercast.order.sites.codec import encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.early import EarlyFrames
 from ordercast.order.sites.frames import Contradiction, UnitFrame
+from ordercast.order.sites.hello import Greeting, HelloKind, encode_greeting
 from ordercast.order.sites.interest import InterestTable, WantsTold, Wishes, digests_of, wants_of
 from ordercast.order.sites.neighbours import Neighbours
 from ordercast.order.sites.order import WideOrder
@@ -274,3 +276,17 @@ def test_two_units_with_one_stamp_are_a_contradiction() -> None:
     with pytest.raises(Contradiction, match="two units with one stamp"):
         made.is_copy(other, encode(other))
     assert made.is_copy(frame(300, 0), encode(frame(300, 0)))
+
+
+def test_of_links_that_ended_the_latest_is_last_and_a_standby_is_said_to_be_one() -> None:
+    one = at(A, 0, far(2, 1), far(3, 1))
+    for peer, speaks in ((C, B), (B, B), (C, B)):
+        other = at(peer, 1, far(1, 0))
+        packets, speaker, listener = greetings(other.flush(T0)), other, one
+        while packets:
+            packets = greetings([effect for packet in packets for effect in listener.receive(packet, T0)[1]])
+            speaker, listener = listener, speaker
+        refer = Greeting(HelloKind.REFER, 1, speaks, 0)
+        one.receive(encode_greeting(CLUSTER, peer, refer), T0)
+        assert list(one.why)[-1] == peer
+    assert one.why == {B: LinkFailure.LEFT, C: LinkFailure.REFERRED}
