@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import ProcessId, process_text
 
 OTHER_ENGINE: Final = "another engine's packet"
-NO_NEIGHBOURS: Final[Mapping[bytes, str]] = MappingProxyType({})  # engines, by the id of the cluster on them
+NO_NEIGHBOURS: Final[Mapping[bytes, str]] = {}  # engines, by the id of the cluster on them
 
 
 def other_engine_alarm(process: ProcessId, engine: str) -> Alarm:
