@@ -128,7 +128,7 @@ def alone(seconds: float) -> list[dict[str, float]]:
         raise SystemExit(f"this needs hosts of its own, and {problem}")
     found = []
     with Hosts(4) as hosts:
-        for size in (1200, 100):
+        for size in (8192, 1350, 1200, 100):
             rates = [
                 measure(hosts, Case(size=size, engine=engine), seconds, sys.executable) for engine in ("ring", "sites")
             ]

@@ -4,9 +4,9 @@ The ring gets them in small helpings, each marked with the view that it is for. 
 view is over is *void* at everybody: its originator, who sees it on the tape, sends its messages again in the next view,
 before all later ones.
 
-Messages that fill no packet go together, as many as one has room for. One that is larger is a unit alone, which the
-ring takes apart, up to the size of several packets: a unit goes from link to link as a whole. A *large* message goes in
-parts of that size; if its last part is void it starts over.
+Messages that fill no packet go together, as many as one has room for. Larger ones go together in units of several
+packets, which the ring takes apart: a unit goes from link to link as a whole. A *large* message goes in parts of that
+size; if its last part is void it starts over.
 
 Messages wait in lots, as in the ring's own outbox, with their destinations as the block; entries that are alike are
 laid many at a time (`runs.py`).
@@ -133,7 +133,10 @@ class WideOutbox:
         if lot.length > self._unit_max:  # for everybody: parts before a join would be lacking after it
             return [encode(DataEntry(view, (), self._part(lot)))]
         if lot.length > self._whole_max:
-            return self._alike(lot, 1, min(lot.left, max(1, limit // self._packets(lot.length))), needs)
+            room = min(self._unit_max, limit * self._whole_max)
+            each = max(1, min(lot.left, room // (lot.length + LENGTH_SIZE)))
+            count = min(lot.left // each, limit // self._packets(lot.length, each))
+            return self._alike(lot, each, count or 1, needs)
         each = min(MESSAGES_MAX, (self._room - RUN_SIZE) // (lot.length + LENGTH_SIZE))
         count = min(limit, lot.left // each)
         return self._alike(lot, each, count, needs) if count else [encode(DataEntry(view, *self._whole(needs)))]
@@ -147,7 +150,7 @@ class WideOutbox:
         said = EntryRun(self._view, destinations, run, each, payloads)
         laid = build_entries(said)
         lots = [Lot(lot.sender, lot.length, lot.service, payloads, lot.block)]
-        self._leave(_UnderWay(count, each, self._packets(lot.length), lots, said, laid))
+        self._leave(_UnderWay(count, each, self._packets(lot.length, each), lots, said, laid))
         self._pass(lot, count * each)
         return laid
 
@@ -221,9 +224,10 @@ class WideOutbox:
             del lot.payloads[: lot.at]
             lot.at = 0
 
-    def _packets(self, size: int) -> int:
-        """Return how many packets of the ring a message of this size takes, alone or with others."""
-        return max(1, -(-size // self._whole_max))
+    def _packets(self, size: int, each: int = 1) -> int:
+        """Return how many packets of the ring a unit of so many messages of this size takes."""
+        room = self._room - RUN_SIZE
+        return max(1, -(-each * (size + LENGTH_SIZE) // room))
 
     def _leave(self, given: _UnderWay) -> None:
         self._under_way.append(given)

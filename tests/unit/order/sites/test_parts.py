@@ -90,19 +90,21 @@ def test_of_helpings_that_are_alike_those_are_sent_again_that_are_void() -> None
     assert [body.payloads for body in bodies(outbox, V2, 9)] == [(payloads[8],)]
 
 
-def test_a_message_that_fits_in_no_packet_is_a_unit_of_several() -> None:
+def test_messages_that_fit_in_no_packet_go_together_in_units_of_several() -> None:
     outbox = WideOutbox(100)
-    payloads = [bytes((number,)) * 150 for number in range(5)]
+    payloads = [bytes((number,)) * 150 for number in range(7)]
     outbox.add(messages(5, Service.AGREED, *payloads))
-    first = bodies(outbox, V1, 5)  # packets; a third message would take the sixth
-    assert [body.payloads for body in first] == [(payloads[0],), (payloads[1],)] and outbox.under_way == 4
+    first = bodies(outbox, V1, 5)  # packets: two messages take four of them
+    assert [body.payloads for body in first] == [tuple(payloads[:2])] and outbox.under_way == 4
     assert [body.payloads for body in bodies(outbox, V1, 1)] == [(payloads[2],)] and outbox.under_way == 6
-    outbox.seen(2, is_void=False)
+    outbox.seen(1, is_void=False)
     outbox.seen(1, is_void=True)
     assert not outbox.under_way
-    again = bodies(outbox, V2, 8)
+    again = bodies(outbox, V2, 99)
     assert [(body.payloads, body.part, body.parts) for body in again] == [((payloads[2],), 0, 1)]
-    assert [body.runs[0].first for body in again + bodies(outbox, V2, 8)] == [1, 2, 3]
+    rest = bodies(outbox, V2, 99)  # eight packets have room for four
+    assert [body.payloads for body in rest] == [tuple(payloads[3:])]
+    assert [body.runs[0].first for body in again + rest] == [1, 2]
 
 
 def test_a_unit_takes_eight_packets_at_most_and_a_link_carries_it() -> None:
