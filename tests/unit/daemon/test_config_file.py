@@ -561,3 +561,12 @@ def test_the_example_of_several_networks_loads() -> None:
     example = EXAMPLE.with_name("two-networks.toml")
     for name in read_cluster(example).names:
         assert len(load_config(example, name).networks) == 2
+
+
+def test_a_table_of_another_engine_is_told(file: Path) -> None:
+    text = 'cluster = "c"\nengine = "{}"\n[tree]\nlink_patience = "400ms"\n[ring]\nwindow = 900\n' + NODE_A + NODE_B
+    file.write_text(text.format("ring"))
+    (remark,) = (remark for remark in plan_of(load_config(file, "a")).remarks if "no effect" in remark)
+    assert remark == '[tree] has no effect: the engine is "ring", and that table is for engine = "tree"'
+    file.write_text(text.format("tree"))
+    assert not any("no effect" in remark for remark in plan_of(load_config(file, "a")).remarks)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ordercast.daemon.config.file import ConfigError, load_config, read_cluster
-from ordercast.daemon.config.node import LINK_OFFSET, LinkProtocol, WidePlace
+from ordercast.daemon.config.node import LINK_OFFSET, LinkProtocol, NodeConfig, WidePlace
 from ordercast.daemon.config.plan import plan_lines, plan_of
 from ordercast.daemon.config.rings import site_remarks
 from ordercast.model.ids import MILLISECOND
@@ -72,6 +72,12 @@ def test_links_are_those_of_the_file(file: Path) -> None:
     ]
     file.write_text(TWO + third + '[[links]]\nbetween = ["east", "west"]\n', encoding="utf-8")
     assert any("no links lead from east, west to south" in remark for remark in site_remarks(load_config(file, "a")))
+
+
+def test_an_engine_for_sites_without_any_is_told() -> None:
+    (remark,) = site_remarks(NodeConfig(engine="sites"))
+    assert remark.startswith("no sites are named")
+    assert not list(site_remarks(NodeConfig()))
 
 
 def test_config_check_shows_site_and_links(file: Path) -> None:

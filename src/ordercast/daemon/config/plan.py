@@ -17,6 +17,7 @@ from ordercast.daemon.config.node import LOCAL_NODES_MAX, NodeConfig, TraceLevel
 from ordercast.daemon.config.rings import ring_remarks, site_remarks
 from ordercast.daemon.descriptors import limit_possible, room_from, room_remark
 from ordercast.model.quantities import duration_text, size_text
+from ordercast.order.catalogue import ENGINES, LIVE
 from ordercast.session.addresses import socket_path
 from ordercast.trace.private_files import remark_on_folder
 
@@ -190,7 +191,7 @@ def _remarks(config: NodeConfig, address: str) -> list[str]:
         remarks.append(
             f"{len(largest.peers)} nodes, but members_max is {config.sizes.members_max}: not all will be together"
         )
-    remarks += [*ring_remarks(config), *site_remarks(config)]
+    remarks += [*ring_remarks(config), *site_remarks(config), *_unread_tables(config)]
     if config.state_folder is None and config.peers:
         remarks.append("no state folder: every start is a new process, which is sound, but nothing is kept")
     if config.status.port is not None and config.status.token is None and not _is_loopback(config.status.address):
@@ -215,6 +216,18 @@ def _remarks(config: NodeConfig, address: str) -> list[str]:
             "[[rights]] names certificates or tokens, and clients are not served over TCP: set port in [clients]"
         )
     return remarks
+
+
+def _unread_tables(config: NodeConfig) -> Iterator[str]:
+    """Return which settings have no effect, since they are those of engines that are not chosen."""
+    read = ENGINES[config.engine].tables
+    for name in LIVE:
+        for table, kind in ENGINES[name].tables.items():
+            if table not in read and getattr(config, table) != kind():
+                yield (
+                    f'[{table}] has no effect: the engine is "{config.engine}", and that table is for '
+                    f'engine = "{name}"'
+                )
 
 
 def _buffer_remark(config: NodeConfig, limit: int | None) -> str | None:

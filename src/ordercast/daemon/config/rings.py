@@ -12,6 +12,7 @@ from ordercast.daemon.config.networks import places_of, several_networks
 from ordercast.daemon.config.node import NodeConfig, Peer, RingDomain
 from ordercast.model.roster import Place
 from ordercast.order.attached import DOMAIN_MAX
+from ordercast.order.catalogue import ENGINES
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")  # it begins the names of files in the state folder
 
@@ -123,8 +124,10 @@ def ring_remarks(config: NodeConfig) -> Iterator[str]:
 
 
 def site_remarks(config: NodeConfig) -> Iterator[str]:
-    """Sites that no links join, and links that alone join others."""
+    """Sites that no links join, links that alone join others, and an engine for sites where there are none."""
     if not config.has_sites:
+        if ENGINES[config.engine].has_sites:
+            yield "no sites are named, so that all nodes are in one: write [sites.NAME] for each"
         return
     names, links = [ring.name for ring in config.rings], [(link.one, link.other) for link in config.site_links]
     first, *others = _components(names, links)
