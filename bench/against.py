@@ -68,20 +68,22 @@ def run(source: Path, command: Sequence[str], folder: Path) -> dict[str, float]:
 
 
 def figures_of(found: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Return all numbers, each with its place; rows of a list by what they say of themselves, or else by number."""
+    """Return all numbers, each with its place; rows of a list by what they say of themselves, or by number where
+    others say the same."""
     if isinstance(found, dict):
         for key, value in found.items():
             yield from figures_of(value, f"{name} {key}".strip())
     elif isinstance(found, list):
-        for index, value in enumerate(found):
-            yield from figures_of(value, f"{name} {_label(value, index)}".strip())
+        labels = list(map(_label, found))
+        for index, (label, value) in enumerate(zip(labels, found, strict=True)):
+            yield from figures_of(value, f"{name} {label if label and labels.count(label) == 1 else index}".strip())
     elif isinstance(found, int | float) and not isinstance(found, bool):
         yield name, float(found)
 
 
-def _label(value: Any, index: int) -> str:
-    words = [word for word in value.values() if isinstance(word, str)] if isinstance(value, dict) else []
-    return ", ".join(words) or str(index)
+def _label(value: Any) -> str:
+    """Return what a row says of itself, in words."""
+    return ", ".join(word for word in value.values() if isinstance(word, str)) if isinstance(value, dict) else ""
 
 
 def main() -> None:
