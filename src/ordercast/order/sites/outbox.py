@@ -40,6 +40,7 @@ from ordercast.order.sites.units import (
 )
 from ordercast.order.sites.views import EVERYBODY
 
+GONE_SIZE_MAX = 1 << 20  # bytes of messages of a lot that are gone and still held
 UNIT_PACKETS = 8  # that one unit takes at most
 UNIT_MAX = 60_000  # bytes of a message in it, likewise: its length has two bytes
 
@@ -220,7 +221,7 @@ class WideOutbox:
         lot.at += count
         if not lot.left:
             self._queue.popleft()
-        elif lot.at > GONE_MAX:
+        elif lot.at > GONE_MAX or lot.at * lot.length > GONE_SIZE_MAX:
             del lot.payloads[: lot.at]
             lot.at = 0
 
@@ -240,8 +241,9 @@ class WideOutbox:
         return before + 1
 
     def seen(self, count: int = 1, *, is_void: bool) -> None:
-        """So many of the helpings that were under way, the oldest, are on the tape."""
-        while count:
+        """So many of the helpings that were under way, the oldest, are on the tape. What comes there in this process's
+        name when none is under way was forged."""
+        while count and self._under_way:
             oldest = self._under_way[0]
             entries = min(count, oldest.entries)
             count -= entries

@@ -17,7 +17,7 @@ from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import DataEntry, RecoveredFrame, SpreadFrame, UnitFrame
 from ordercast.order.sites.neighbours import Neighbours
-from ordercast.order.sites.outbox import WideOutbox
+from ordercast.order.sites.outbox import GONE_SIZE_MAX, WideOutbox
 from ordercast.order.sites.routes import children, reaches, tree_of, used_edges
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.units import SessionRun, Unit, UnitBody
@@ -138,6 +138,26 @@ def test_a_large_message_whose_last_part_is_void_starts_over() -> None:
     outbox.seen(is_void=True)
     (again,) = bodies(outbox, V3)
     assert again.part == 0 and again.runs[0].first == 1
+
+
+def test_large_messages_that_are_gone_are_not_held_while_more_of_them_wait() -> None:
+    outbox, size = WideOutbox(60_000), 1 << 20
+    for number in range(12):
+        outbox.add(messages(5, Service.AGREED, *(bytes(size) for _ in range(1 if number else 2))))
+        while bodies(outbox, V1)[0].part < size // 60_000:
+            outbox.seen(is_void=False)
+        outbox.seen(is_void=False)
+        held = sum(len(payload) for lot in outbox._queue for payload in lot.payloads)
+        assert size < outbox.size < 2 * size and held <= outbox.size + GONE_SIZE_MAX
+
+
+def test_what_comes_in_the_name_of_this_process_and_is_not_under_way_is_not_counted() -> None:
+    outbox = WideOutbox(100)
+    outbox.seen(2, is_void=True)
+    outbox.add(messages(5, Service.AGREED, b"a"))
+    assert bodies(outbox, V1)[0].payloads == (b"a",)
+    outbox.seen(2, is_void=False)
+    assert not outbox and not outbox.under_way and not outbox.size and not outbox.voids
 
 
 def unit(stamp: int, service: Service) -> Unit:
