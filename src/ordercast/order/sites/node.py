@@ -85,6 +85,11 @@ class SitesNode:
         self._inner = InnerRing(domain.over_networks(self._ring), MAIN, SITE, self._ring)
         self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY, prunes=sites.prune)
         self._sending = Sending(self._inner, config, sites)
+        if config.message_size_max > self._sending.outbox.message_max:
+            raise UsageError(
+                f"the engine 'sites' has no room for messages of {config.message_size_max} bytes in packets of "
+                f"{config.packet_size_max}: write a larger packet_size_max"
+            )
         self._storage = WideStorage(config.storage_patience_ns)
         self.tape: Tape  # from the start of the engine on, and the speaker
         self.speaker: Speaker

@@ -42,6 +42,7 @@ from ordercast.order.sites.views import EVERYBODY
 
 GONE_SIZE_MAX = 1 << 20  # bytes of messages of a lot that are gone and still held
 UNIT_PACKETS = 8  # that one unit takes at most
+PARTS_MAX = 0xFFFF  # of a large message
 UNIT_MAX = 60_000  # bytes of a message in it, likewise: its length has two bytes
 
 
@@ -91,6 +92,7 @@ class WideOutbox:
         self._room = body_max - BODY_HEAD_SIZE
         self._whole_max = self._room - RUN_SIZE - LENGTH_SIZE
         self._unit_max = max(self._whole_max, min(UNIT_PACKETS * self._whole_max, UNIT_MAX))
+        self.message_max = PARTS_MAX * max(0, self._unit_max)  # bytes of a message, at most
         self._queue: deque[Lot] = deque()
         self._under_way: deque[_UnderWay] = deque()
         self._void: list[Lot] = []  # to be sent again

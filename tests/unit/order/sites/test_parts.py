@@ -7,16 +7,18 @@ from itertools import pairwise
 import pytest
 
 from ordercast.model.effects import Alarm, Effect, Endpoint, Persist, Unicast
-from ordercast.model.errors import WireError
+from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, NodeId, ProcessId
 from ordercast.model.service import Service
 from ordercast.order.links.config import PAYLOAD_MAX
 from ordercast.order.outbox import Lot, lots_from
-from ordercast.order.setup import FarNode
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.setup import Domain, FarNode, SitePlaces
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import DataEntry, RecoveredFrame, SpreadFrame, UnitFrame
 from ordercast.order.sites.neighbours import Neighbours
+from ordercast.order.sites.node import SitesNode
 from ordercast.order.sites.outbox import GONE_SIZE_MAX, WideOutbox
 from ordercast.order.sites.routes import children, reaches, tree_of, used_edges
 from ordercast.order.sites.storage import WideStorage
@@ -125,6 +127,14 @@ def test_a_unit_takes_eight_packets_at_most_and_a_link_carries_it() -> None:
         for _ in packets:
             outbox.seen(is_void=False)
         assert not outbox.under_way and not outbox
+
+
+@pytest.mark.parametrize("size", [159, 162, 194])
+def test_packets_without_room_for_a_unit_are_refused(size: int) -> None:
+    places = SitePlaces(Domain(0, "east"))
+    with pytest.raises(UsageError, match="larger packet_size_max"):
+        SitesNode(NodeId(1), RingConfig(packet_size_max=size), SitesConfig(), places)
+    SitesNode(NodeId(1), RingConfig(packet_size_max=195), SitesConfig(), places)
 
 
 def test_a_large_message_whose_last_part_is_void_starts_over() -> None:
