@@ -11,6 +11,7 @@ from .forger import simulate_forged
 # What each seed once raised.
 SEEDS = [
     ("gateways", 2, "a ring that ended in the past of the order, since a clock had leapt"),
+    ("sites", 21, "an entry whose stamp did not rise above those before it"),
     ("tree", 2, "an opening for another directory"),
 ]
 

@@ -63,11 +63,21 @@ class _Large:
     data: bytes
     service: int
     sent: int = 0
-    waiting: list[Lot] = field(default_factory=list)  # later ones of the same sender
+    waiting: deque[Lot] = field(default_factory=deque)  # later ones of the same sender
 
 
 class Outbox:
-    __slots__ = ("_body_max", "_each_max", "_large", "_lone_max", "_part_max", "_queue", "_turn_of_large", "size")
+    __slots__ = (
+        "_body_max",
+        "_each_max",
+        "_large",
+        "_lone_max",
+        "_part_max",
+        "_queue",
+        "_sole",
+        "_turn_of_large",
+        "size",
+    )
 
     def __init__(
         self, body_size_max: int, *, lone_size_max: int = 0, part_size_max: int = 0, each_max: int = COUNT_MAX
@@ -80,6 +90,7 @@ class Outbox:
         self._lone_max = min(max(body_size_max, lone_size_max) - DESCRIPTOR_SIZE, 0xFFFF)
         self._part_max = min(max(body_size_max, part_size_max) - DESCRIPTOR_SIZE, 0xFFFF)
         self._queue: deque[Lot] = deque()
+        self._sole: int | None = None  # the sender of all that is in the queue; None: there may be several
         self._large: dict[int, _Large] = {}  # by sender, in turn
         self._turn_of_large = True
         self.size = 0  # bytes held, overhead included
@@ -101,10 +112,14 @@ class Outbox:
         """Take messages whose `cost` is `size`."""
         queue = self._queue
         for lot in lots:
-            if queue and queue[-1].is_like(lot):
+            if not queue:
+                self._sole = lot.sender
+            elif queue[-1].is_like(lot):
                 queue[-1].payloads += lot.payloads
-            else:
-                queue.append(lot)
+                continue
+            elif lot.sender != self._sole:
+                self._sole = None
+            queue.append(lot)
         self.size += size
 
     def packets(self) -> int:
@@ -158,12 +173,15 @@ class Outbox:
         return len(begun)
 
     def _set_aside(self) -> None:
-        """Begin a large message at the head of the queue; move what must wait for a large one behind it."""
-        queue = self._queue
-        while queue:
-            lot = queue[0]
-            if lot.sender in self._large:
-                self._large[lot.sender].waiting.append(queue.popleft())
+        """Begin a large message at the head of the queue; move what must wait for a large one behind it. What is all of
+        one sender is moved as a whole: otherwise many messages just larger than a packet would cost each other."""
+        while self._queue:
+            lot = self._queue[0]
+            large = self._large.get(lot.sender)
+            if large is not None and lot.sender == self._sole:
+                large.waiting, self._queue = _joined(large.waiting, self._queue), deque()
+            elif large is not None:
+                large.waiting.append(self._queue.popleft())
             elif lot.length + len(lot.block[1:]) > self._lone_max:
                 self._large[lot.sender] = _Large(lot.payloads[lot.at], lot.service)
                 self._pass(lot, 1)
@@ -232,10 +250,22 @@ class Outbox:
         large.sent = min(end * size, length)
         if end == total:
             self.size -= length + OVERHEAD
-            self._queue.extendleft(reversed(large.waiting))
+            if not self._queue or self._sole == sender:
+                self._queue, self._sole = _joined(large.waiting, self._queue), sender
+            else:
+                self._queue.extendleft(reversed(large.waiting))
+                self._sole = None
         else:
             self._large[sender] = large  # behind the others: they take turns
         return SAFE if large.service == _SAFE_SERVICE else 0, (sender,), (size,), (large.service,), chunks, parts, b""
+
+
+def _joined(first: deque[Lot], others: deque[Lot]) -> deque[Lot]:
+    """Return all lots in one; nothing is done for each of the first."""
+    if not first:
+        return others
+    first += others
+    return first
 
 
 def cost(lots: Iterable[Lot]) -> int:

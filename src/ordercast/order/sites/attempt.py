@@ -25,8 +25,11 @@ class WideAttempt:
         return self.proposal.id
 
     def take_state(self, state: StateFrame) -> bool:
-        """Take a STATE; True when it is the last one: there is a plan now."""
+        """Take a STATE; True when it is the last one: there is a plan now. One that knows more or fewer streams of its
+        view than another does was forged."""
         if state.process in self.states or state.process not in self.proposal.rank_of:
+            return False
+        if any(one.view == state.view and len(one.lines) != len(state.lines) for one in self.states.values()):
             return False
         self.states[state.process] = state
         if len(self.states) < len(self.proposal.members):

@@ -85,6 +85,11 @@ class SitesNode:
         self._inner = InnerRing(domain.over_networks(self._ring), MAIN, SITE, self._ring)
         self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, early=EARLY, prunes=sites.prune)
         self._sending = Sending(self._inner, config, sites)
+        if config.message_size_max > self._sending.outbox.message_max:
+            raise UsageError(
+                f"the engine 'sites' has no room for messages of {config.message_size_max} bytes in packets of "
+                f"{config.packet_size_max}: write a larger packet_size_max"
+            )
         self._storage = WideStorage(config.storage_patience_ns)
         self.tape: Tape  # from the start of the engine on, and the speaker
         self.speaker: Speaker
@@ -386,9 +391,7 @@ class SitesNode:
     def _leave_if_done(self, now: Instant) -> list[Effect]:
         """Leave the ring when everything that was submitted is delivered, and everybody has it."""
         tape = self.tape
-        is_done = (
-            tape.state == REGULAR and not self._sending.outbox and not self._sending.feed and not tape.order.own_size
-        )
+        is_done = tape.state == REGULAR and not self._sending.outbox and not self._sending.feed and tape.order.is_known
         if not self._is_leaving or self._is_farewell or not is_done:
             return []
         self._is_farewell = True

@@ -63,6 +63,11 @@ class WideOrder:
         return min(self.arus)
 
     @property
+    def is_known(self) -> bool:
+        """Whether everybody is known to have all units of this daemon, those without a byte too."""
+        return not self.own_size and all(unit.originator != self.me for unit in self.own.units.values())
+
+    @property
     def is_idle(self) -> bool:
         """Whether everything that is known of has been delivered."""
         return not any(stream.lane.runs or stream.is_waiting for stream in self.streams)
@@ -189,7 +194,9 @@ class WideOrder:
         if isinstance(unit, Unit) and unit.body.parts > 1:
             if unit.body.part < unit.body.parts - 1:
                 return
-            parts = self._large.pop(_key(unit), {})
+            key = _key(unit)
+            parts = self._large.pop(key, {})
+            self._last_parts.pop(key, None)
             if parts.keys() != set(range(unit.body.parts)):
                 self._unfinished += 1
                 return

@@ -40,7 +40,9 @@ from ordercast.order.sites.units import (
 )
 from ordercast.order.sites.views import EVERYBODY
 
+GONE_SIZE_MAX = 1 << 20  # bytes of messages of a lot that are gone and still held
 UNIT_PACKETS = 8  # that one unit takes at most
+PARTS_MAX = 0xFFFF  # of a large message
 UNIT_MAX = 60_000  # bytes of a message in it, likewise: its length has two bytes
 
 
@@ -90,6 +92,7 @@ class WideOutbox:
         self._room = body_max - BODY_HEAD_SIZE
         self._whole_max = self._room - RUN_SIZE - LENGTH_SIZE
         self._unit_max = max(self._whole_max, min(UNIT_PACKETS * self._whole_max, UNIT_MAX))
+        self.message_max = PARTS_MAX * max(0, self._unit_max)  # bytes of a message, at most
         self._queue: deque[Lot] = deque()
         self._under_way: deque[_UnderWay] = deque()
         self._void: list[Lot] = []  # to be sent again
@@ -220,7 +223,7 @@ class WideOutbox:
         lot.at += count
         if not lot.left:
             self._queue.popleft()
-        elif lot.at > GONE_MAX:
+        elif lot.at > GONE_MAX or lot.at * lot.length > GONE_SIZE_MAX:
             del lot.payloads[: lot.at]
             lot.at = 0
 
@@ -240,8 +243,9 @@ class WideOutbox:
         return before + 1
 
     def seen(self, count: int = 1, *, is_void: bool) -> None:
-        """So many of the helpings that were under way, the oldest, are on the tape."""
-        while count:
+        """So many of the helpings that were under way, the oldest, are on the tape. What comes there in this process's
+        name when none is under way was forged."""
+        while count and self._under_way:
             oldest = self._under_way[0]
             entries = min(count, oldest.entries)
             count -= entries

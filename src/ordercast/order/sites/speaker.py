@@ -6,6 +6,7 @@ Transit does not wait for the tape: what comes on a link is passed on along the 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from ordercast.model.effects import Effect, Record
 from ordercast.model.errors import WireError
@@ -14,7 +15,7 @@ from ordercast.model.notes import Occurred, Occurrence, PacketDropped
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.convening import NEVER, Convener
-from ordercast.order.sites.early import EarlyFrames
+from ordercast.order.sites.early import EarlyFrame, EarlyFrames
 from ordercast.order.sites.frames import (
     Contradiction,
     ProposeFrame,
@@ -126,9 +127,8 @@ class Speaker:
         self.spreading.begin(self._tape.order)
         self._queue = QueueReport()
         self._owing = Owing(self._config, self._tape.order.base, len(view.members))
-        for frame, data in early:
-            self.occurred[Occurrence.SITES_EARLY_FRAME] += 1
-            self._take_of_view(frame, data)
+        self.occurred[Occurrence.SITES_EARLY_FRAME] += len(early)
+        self._take_late(early)
 
     def _heed(self, unit: Unit, now: Instant) -> None:
         order = self._tape.order
@@ -250,8 +250,18 @@ class Speaker:
             link.withdraw()
         self._pass_on_control(SpreadFrame(proposal.id, coordinator, EVERYBODY, b""), data)
         self.entries.append((0, data))
-        for frame, each in self._early.of_attempts():
-            self._take_control(frame, each)
+        self._take_late(self._early.of_attempts())
+
+    def _take_late(self, frames: Sequence[EarlyFrame]) -> None:
+        """Take frames that came too early. One that cannot be true is dropped: nobody knows any more who brought it."""
+        for frame, data in frames:
+            try:
+                if isinstance(frame, SpreadFrame):
+                    self._take_control(frame, data)
+                else:
+                    self._take_of_view(frame, data)
+            except WireError as error:
+                self.dropped.append(str(error))
 
     def _take_control(self, spread: SpreadFrame, data: bytes) -> None:
         taken = self._taken

@@ -29,7 +29,8 @@ from ordercast.order.sites.routes import SourceTree, children, reaches, trees_of
 from ordercast.order.sites.units import BodyKind
 from ordercast.order.sites.views import EVERYBODY, SiteEdge
 
-KEPT_MAX = 4096  # frames that are kept before those are let go that everybody has
+KEPT_MAX = 4096  # frames that are kept before those are let go that everybody has,
+KEPT_SIZE_MAX = 8 << 20  # or bytes of them
 HAD_MAX = 1024  # stamps of a stream in a VECTOR
 ASKED_MAX = 256  # VECTORs of one fragment that wait for an epoch
 
@@ -53,7 +54,8 @@ class Spreading:
         self.routes: RoutesFrame | None = None  # the newest of the view; None: those of its proposal
         self._order: WideOrder | None = None
         self._kept: dict[tuple[int, int], KeptUnit] = {}  # by rank and stamp
-        self._kept_max = KEPT_MAX
+        self._kept_size = 0  # bytes of them, and of those that they took the place of
+        self._kept_max, self._kept_size_max = KEPT_MAX, KEPT_SIZE_MAX
         self._updates: dict[int, tuple[int, int, bytes]] = {}  # the newest of each rank: line, aru, frame
         self._asked: dict[int, list[VectorFrame]] = {}  # VECTORs of epochs that have not come here, by rank
 
@@ -74,7 +76,7 @@ class Spreading:
         self._kept.clear()
         self._updates.clear()
         self._asked.clear()
-        self._kept_max = KEPT_MAX
+        self._kept_size, self._kept_max, self._kept_size_max = 0, KEPT_MAX, KEPT_SIZE_MAX
 
     def kept_of(self, source: int) -> list[int]:
         """Return the stamps of units of a stream that are kept, for whoever looks on."""
@@ -119,10 +121,9 @@ class Spreading:
     def _spread_unit(self, frame: UnitFrame, data: bytes) -> None:
         is_hollow, was_known = frame.body.kind is BodyKind.HOLLOW, (frame.rank, frame.stamp) in self._kept
         self._kept[frame.rank, frame.stamp] = KeptUnit(data, frame.needs, is_hollow)
-        if len(self._kept) > self._kept_max:
-            stable = self.order.stable
-            self._kept = {key: kept for key, kept in self._kept.items() if key[1] >= stable}
-            self._kept_max = max(KEPT_MAX, 2 * len(self._kept))
+        self._kept_size += len(data)
+        if len(self._kept) > self._kept_max or self._kept_size > self._kept_size_max:
+            self._let_go()
         tree, hollow = self.trees[frame.rank], data if is_hollow else b""
         for child in children(tree, self.order.rank):
             if frame.needs == EVERYBODY or frame.needs & reaches(tree, child):
@@ -132,6 +133,14 @@ class Spreading:
                 hollow = hollow or encode(frame._replace(body=frame.body.hollow()))
                 self._send(child, hollow)
                 self._occurred[Occurrence.SITES_PRUNED] += not is_hollow
+
+    def _let_go(self) -> None:
+        """Let go what everybody has."""
+        stable = self.order.stable
+        self._kept = {key: kept for key, kept in self._kept.items() if key[1] >= stable}
+        self._kept_size = sum(len(kept.data) for kept in self._kept.values())
+        self._kept_max = max(KEPT_MAX, 2 * len(self._kept))
+        self._kept_size_max = max(KEPT_SIZE_MAX, 2 * self._kept_size)
 
     def _send(self, rank: int, data: bytes, *, is_urgent: bool = False) -> None:
         link = self._neighbours.link_to(self._process(rank))

@@ -134,7 +134,7 @@ class Tape:
 
     def take_alike(self, row: EntriesInARow, where: Where) -> int:
         """Take the first of entries in a row, and with it those of messages behind it that are alike; return how many
-        were taken."""
+        were taken. Stamps that do not rise were forged: `take` refuses what has one."""
         originator, seq, step, entries, stamps = row.originator, row.seq, row.step, row.entries, row.stamps
         run = None
         if where is Where.REGULAR:
@@ -142,7 +142,7 @@ class Tape:
             run = run or read_entries(entries)
         count = 1 if run is None else run.entries
         behind = (count - 1) * step
-        if run is None or stamps[count - 1] != stamps[0] + behind:
+        if run is None or stamps[count - 1] != stamps[0] + behind or stamps[0] < self.order.own.line:
             self.take(entries[0], originator, seq, stamps[0], where)
             return 1
         self.clock = max(self.clock, stamps[count - 1])

@@ -6,6 +6,7 @@ from typing import Any
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.service import Service
+from ordercast.order.sites.attempt import WideAttempt
 from ordercast.order.sites.frames import StateFrame
 from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.plan import plan_of
@@ -157,3 +158,36 @@ def test_the_last_part_of_a_message_without_the_others_is_dropped_and_told() -> 
     order.tape_at(1, 90)
     assert passed(order) == ["1.2"]
     assert len(order.told_unfinished()) == 1 and not order.told_unfinished()
+
+
+def test_nothing_is_kept_of_a_large_message_that_has_gone_up() -> None:
+    order = WideOrder(VIEW, A)
+    for part in range(3):
+        body = UnitBody((SessionRun(0, 1, 1, Service.AGREED),), (b"x",), part, 3)
+        order.take(Unit(1, 50 + part, 49 + part if part else 0, B, body))
+    order.promise(2, 0, 90, 0)
+    order.tape_at(1, 90)
+    assert passed(order) == ["xxx"]
+    assert not order._large and not order._last_parts
+
+
+def test_a_state_that_knows_of_other_streams_than_its_companions_is_not_taken() -> None:
+    proposal = WideProposal(ConfigurationId(12, A), (FRAGMENTS[0], FRAGMENTS[2]), ())
+    none = ((), (), ())
+    attempt = WideAttempt(proposal, A)
+    assert not attempt.take_state(state(A, (60, 51, 40), none))
+    assert not attempt.take_state(state(C, (60,), none[:1])) and attempt.missing() == {1}
+    assert attempt.take_state(state(C, (60, 51, 40), none))
+
+
+def test_a_message_without_a_byte_is_not_known_to_all_before_everybody_has_it() -> None:
+    order = WideOrder(VIEW, A)
+    empty = UnitBody((SessionRun(0, 1, 1, Service.SAFE),), (b"",))
+    order.take(Unit(0, 50, 0, A, empty))
+    assert not order.own_size and not order.is_known
+    order.tape_at(1, 50)
+    for rank in (1, 2):
+        order.promise(rank, 0, 60, 51)
+    order.acknowledge(0, 51)
+    order.walk()
+    assert order.is_known

@@ -7,17 +7,19 @@ from itertools import pairwise
 import pytest
 
 from ordercast.model.effects import Alarm, Effect, Endpoint, Persist, Unicast
-from ordercast.model.errors import WireError
+from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import MILLISECOND, ConfigurationId, Instant, NodeId, ProcessId
 from ordercast.model.service import Service
 from ordercast.order.links.config import PAYLOAD_MAX
 from ordercast.order.outbox import Lot, lots_from
-from ordercast.order.setup import FarNode
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.setup import Domain, FarNode, SitePlaces
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.frames import DataEntry, RecoveredFrame, SpreadFrame, UnitFrame
 from ordercast.order.sites.neighbours import Neighbours
-from ordercast.order.sites.outbox import WideOutbox
+from ordercast.order.sites.node import SitesNode
+from ordercast.order.sites.outbox import GONE_SIZE_MAX, WideOutbox
 from ordercast.order.sites.routes import children, reaches, tree_of, used_edges
 from ordercast.order.sites.storage import WideStorage
 from ordercast.order.sites.units import SessionRun, Unit, UnitBody
@@ -127,6 +129,14 @@ def test_a_unit_takes_eight_packets_at_most_and_a_link_carries_it() -> None:
         assert not outbox.under_way and not outbox
 
 
+@pytest.mark.parametrize("size", [159, 162, 194])
+def test_packets_without_room_for_a_unit_are_refused(size: int) -> None:
+    places = SitePlaces(Domain(0, "east"))
+    with pytest.raises(UsageError, match="larger packet_size_max"):
+        SitesNode(NodeId(1), RingConfig(packet_size_max=size), SitesConfig(), places)
+    SitesNode(NodeId(1), RingConfig(packet_size_max=195), SitesConfig(), places)
+
+
 def test_a_large_message_whose_last_part_is_void_starts_over() -> None:
     outbox = WideOutbox(100)
     outbox.add(messages(5, Service.AGREED, bytes(1500)))
@@ -138,6 +148,26 @@ def test_a_large_message_whose_last_part_is_void_starts_over() -> None:
     outbox.seen(is_void=True)
     (again,) = bodies(outbox, V3)
     assert again.part == 0 and again.runs[0].first == 1
+
+
+def test_large_messages_that_are_gone_are_not_held_while_more_of_them_wait() -> None:
+    outbox, size = WideOutbox(60_000), 1 << 20
+    for number in range(12):
+        outbox.add(messages(5, Service.AGREED, *(bytes(size) for _ in range(1 if number else 2))))
+        while bodies(outbox, V1)[0].part < size // 60_000:
+            outbox.seen(is_void=False)
+        outbox.seen(is_void=False)
+        held = sum(len(payload) for lot in outbox._queue for payload in lot.payloads)
+        assert size < outbox.size < 2 * size and held <= outbox.size + GONE_SIZE_MAX
+
+
+def test_what_comes_in_the_name_of_this_process_and_is_not_under_way_is_not_counted() -> None:
+    outbox = WideOutbox(100)
+    outbox.seen(2, is_void=True)
+    outbox.add(messages(5, Service.AGREED, b"a"))
+    assert bodies(outbox, V1)[0].payloads == (b"a",)
+    outbox.seen(2, is_void=False)
+    assert not outbox and not outbox.under_way and not outbox.size and not outbox.voids
 
 
 def unit(stamp: int, service: Service) -> Unit:

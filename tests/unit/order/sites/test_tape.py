@@ -36,6 +36,7 @@ from ordercast.order.sites.order import WideOrder
 from ordercast.order.sites.outbox import WideOutbox
 from ordercast.order.sites.runs import EntriesInARow, EntryRun, build_entries
 from ordercast.order.sites.sending import Sending
+from ordercast.order.sites.speaker import Speaker
 from ordercast.order.sites.spreading import Spreading
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.storage import WideStorage
@@ -301,3 +302,42 @@ def test_what_came_before_is_a_copy(stamp: int) -> None:
     assert not made.is_copy(frame(stamp, 0), encode(frame(stamp, 0)))
     made.spread(frame(stamp, 0), encode(frame(stamp, 0)))
     assert made.is_copy(frame(stamp, 0), encode(frame(stamp, 0)))
+
+
+def test_what_everybody_has_is_let_go_before_it_takes_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, links = spreading_at(A, EDGE)
+    monkeypatch.setattr(spreading, "KEPT_SIZE_MAX", 100_000)
+    made.begin(made.order)
+    body = BODY._replace(payloads=(bytes(9_000),))
+    for stamp in range(300, 400):
+        large = frame(stamp, stamp - 1)._replace(body=body)
+        made.spread(large, encode(large))
+        made.order.arus = [stamp - 3] * 3
+        assert stamp < 303 or len(made.kept_of(0)) < 14
+        links[B].withdraw(), links[C].withdraw()
+
+
+def test_an_early_frame_that_cannot_be_true_is_dropped_when_its_time_has_come() -> None:
+    tape = alone()
+    neighbours = Neighbours(A, 0, [], SitesConfig(), bytes(8))
+    neighbours.represent(A, T0)
+    speaker = Speaker(A, neighbours, SitesConfig(), tape)
+    speaker.after_entry(T0)
+    forged = UnitFrame(VIEW.digest, 9, 0, 300, 0, 0, EVERYBODY, BODY)
+    control = SpreadFrame(VIEW.proposal.id, 9, EVERYBODY, b"")
+    for early in (forged, frame(400, 300)._replace(rank=1), control):
+        speaker._take(B, encode(early), T0)
+    speaker._take(B, encode(ProposeFrame(VIEW.proposal)), T0)
+    tape.enter(VIEW)
+    speaker.after_entry(T0)
+    assert len(speaker.dropped) == 2 and speaker.spreading.kept_of(1) == [400]
+
+
+def test_entries_of_one_stamp_are_not_taken_twice() -> None:
+    tape = alone()
+    for seq in (3, 4):  # the second was forged
+        assert tape.take_alike(EntriesInARow(B, seq, large_entries(tape, 1), [303]), Where.REGULAR) == 1
+    assert stream_of(tape) == [(303, 0)]
+    tape.order.safe_at(4)
+    tape.order.walk()
+    assert not tape.order.own.units and not tape.order.own.passed
