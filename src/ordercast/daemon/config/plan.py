@@ -225,8 +225,7 @@ def _unread_tables(config: NodeConfig) -> Iterator[str]:
         for table, kind in ENGINES[name].tables.items():
             if table not in read and getattr(config, table) != kind():
                 yield (
-                    f'[{table}] has no effect: the engine is "{config.engine}", and that table is for '
-                    f'engine = "{name}"'
+                    f'[{table}] has no effect: the engine is "{config.engine}", and that table is for engine = "{name}"'
                 )
 
 

@@ -35,6 +35,11 @@ class UnitFrame(NamedTuple):
     needs: int  # fragments that it is for, as bits
     body: UnitBody
 
+    @property
+    def highest(self) -> int:
+        """The highest stamp that it tells."""
+        return max(self.stamp, self.previous, self.aru)
+
 
 class UpdateFrame(NamedTuple):
     """A site's word: behind the unit `through` nothing follows below `line`; all its daemons have what lies below
@@ -47,6 +52,11 @@ class UpdateFrame(NamedTuple):
     aru: int
     is_behind: bool
     queue_ms: int = 0  # how long what waits on a link of the site takes to leave, where that is long
+
+    @property
+    def highest(self) -> int:
+        """The highest stamp that it tells."""
+        return max(self.through, self.line, self.aru)
 
 
 class RecordLink(NamedTuple):

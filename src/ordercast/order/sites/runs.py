@@ -58,6 +58,14 @@ class EntriesInARow:
         self.stamps += stamps
         return True
 
+    def evenly(self, count: int) -> int:
+        """Return how many of the first so many have stamps as far apart as their seqs; all from one visit of the token
+        have, and often those of the next."""
+        stamps, first, step = self.stamps, self.stamps[0], self.step
+        if stamps[count - 1] == first + (count - 1) * step:
+            return count
+        return next(index for index in range(1, count) if stamps[index] != first + index * step)
+
     def behind(self, count: int, at_most: int) -> EntriesInARow:
         """Return those that follow so many of them."""
         some = slice(count, count + at_most)

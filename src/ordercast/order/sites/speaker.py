@@ -12,6 +12,7 @@ from ordercast.model.effects import Effect, Record
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Instant, ProcessId
 from ordercast.model.notes import Occurred, Occurrence, PacketDropped
+from ordercast.order.membership.bounds import CLOCK_LEAP
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
 from ordercast.order.sites.convening import NEVER, Convener
@@ -205,6 +206,8 @@ class Speaker:
             return
         if frame.rank >= len(tape.view.fragments) or frame.rank == tape.rank:
             raise WireError("a frame of a fragment that is not there, or of my own")
+        if frame.highest > max(tape.clock, tape.order.base) + CLOCK_LEAP:  # believed, it would never heal
+            raise WireError("a frame from a time that cannot be")
         if self.spreading.is_copy(frame, data):
             self.occurred[Occurrence.SITES_COPY] += isinstance(frame, UnitFrame)  # an update was overtaken
             return

@@ -140,11 +140,13 @@ class Tape:
         if where is Where.REGULAR:
             run = self.outbox.given(entries) if originator == self.me else None
             run = run or read_entries(entries)
-        count = 1 if run is None else run.entries
-        behind = (count - 1) * step
-        if run is None or stamps[count - 1] != stamps[0] + behind or stamps[0] < self.order.own.line:
+        if run is None or stamps[0] < self.order.own.line:
             self.take(entries[0], originator, seq, stamps[0], where)
             return 1
+        count = row.evenly(run.entries)
+        if count < run.entries:
+            run = run.between(0, count)
+        behind = (count - 1) * step
         self.clock = max(self.clock, stamps[count - 1])
         self._take_run(run, count, originator, stamps[0], step)
         if self.state == REGULAR:

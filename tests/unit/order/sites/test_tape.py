@@ -118,12 +118,12 @@ def test_the_last_entry_of_a_row_is_safe_with_its_last_packet() -> None:
     assert tape.order.stable == 313
 
 
-def test_entries_whose_stamps_jump_are_taken_one_by_one() -> None:
+def test_entries_whose_stamps_jump_are_taken_up_to_there() -> None:
     tape = alone()
     stamps = [303, 306, 319, 322]  # the clock of the ring has risen between two visits of its token
-    row, taken = EntriesInARow(B, 3, large_entries(tape, 4), stamps, 3), 0
-    while taken < 4:
-        taken += tape.take_alike(row.behind(taken, 4), Where.REGULAR)
+    row = EntriesInARow(B, 3, large_entries(tape, 4), stamps, 3)
+    assert tape.take_alike(row, Where.REGULAR) == 2
+    assert tape.take_alike(row.behind(2, 4), Where.REGULAR) == 2
     assert stream_of(tape) == [(303, 0), (306, 303), (319, 306), (322, 319)]
     assert tape.order.own.line == 323
     tape.order.safe_at(11)
@@ -325,12 +325,14 @@ def test_an_early_frame_that_cannot_be_true_is_dropped_when_its_time_has_come() 
     speaker.after_entry(T0)
     forged = UnitFrame(VIEW.digest, 9, 0, 300, 0, 0, EVERYBODY, BODY)
     control = SpreadFrame(VIEW.proposal.id, 9, EVERYBODY, b"")
-    for early in (forged, frame(400, 300)._replace(rank=1), control):
+    leaping = frame(1 << 40, 400)._replace(rank=1), UpdateFrame(VIEW.digest, 1, 400, 1 << 40, 0, False)
+    for early in (forged, frame(400, 300)._replace(rank=1), *leaping, control):
         speaker._take(B, encode(early), T0)
     speaker._take(B, encode(ProposeFrame(VIEW.proposal)), T0)
     tape.enter(VIEW)
     speaker.after_entry(T0)
-    assert len(speaker.dropped) == 2 and speaker.spreading.kept_of(1) == [400]
+    assert len(speaker.dropped) == 4 and speaker.spreading.kept_of(1) == [400]
+    assert max(stamp for stamp, _ in speaker.entries) == 400, "the clock of the ring goes no further"
 
 
 def test_entries_of_one_stamp_are_not_taken_twice() -> None:
