@@ -86,7 +86,7 @@ class Hearing:
         so that one announcement may be lost."""
         is_large = len(members) >= MANY and not self._is_counted
         self._members = frozenset(members) if is_large else frozenset()
-        calm = self._config.calm_gap_of(len(members)) * 5 // 2 if is_large else 0
+        calm = self._config.calm_gap_of(len(members)) * 5 // 2
         self._lifetime_here = Duration(max(self._lifetime, calm))
 
     def hear(self, process: ProcessId, now: Instant) -> bool:

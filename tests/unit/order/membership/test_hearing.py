@@ -15,7 +15,7 @@ from ordercast.order.membership.hearing import (
     Hearing,
     lifetime_of,
 )
-from ordercast.order.ring.config import LIFETIME_ANNOUNCEMENTS, RingConfig
+from ordercast.order.ring.config import LIFETIME_ANNOUNCEMENTS, MANY, RingConfig
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.messages import Announcement, Join
 
@@ -232,3 +232,28 @@ def test_what_is_remembered_is_bounded_and_the_longest_silent_go_first() -> None
     assert known == tuple(process(2, number + 1) for number in range(limit, 2 * limit))
     assert not hearing.is_stale(_join(1, process(2, 1)), NOW)
     assert hearing.is_stale(_join(1, known[0]), NOW)
+
+
+CROWD = tuple(process(number) for number in range(1, MANY + 1))
+
+
+def test_members_of_a_ring_of_many_are_heard_for_longer_and_nobody_else() -> None:
+    hearing, stranger = Hearing(ONE, CONFIG), process(MANY + 1)
+    hearing.installed(CROWD)
+    for other in (TWO, stranger):
+        hearing.hear(other, NOW)
+    assert hearing.heard(LATER) == (TWO,)
+    assert hearing.is_calm((TWO,)) and not hearing.is_calm((TWO, stranger))
+
+
+def test_where_announcements_are_counted_a_ring_of_many_spares_none() -> None:
+    hearing = Hearing(ONE, CONFIG, is_counted=True)
+    hearing.installed(CROWD)
+    hearing.hear(TWO, NOW)
+    assert not hearing.is_heard(TWO, LATER) and not hearing.is_calm((TWO,))
+
+
+def test_a_ring_of_few_is_never_calm() -> None:
+    hearing = Hearing(ONE, CONFIG)
+    hearing.installed((ONE, TWO))
+    assert not hearing.is_calm((TWO,)) and not hearing.is_calm(())
