@@ -391,7 +391,9 @@ class SitesNode:
     def _leave_if_done(self, now: Instant) -> list[Effect]:
         """Leave the ring when everything that was submitted is delivered, and everybody has it."""
         tape = self.tape
-        is_done = tape.state == REGULAR and not self._sending.outbox and not self._sending.feed and tape.order.is_known
+        is_done = (
+            tape.state == REGULAR and not self._sending.outbox and not self._sending.feed and not tape.order.own_size
+        )
         if not self._is_leaving or self._is_farewell or not is_done:
             return []
         self._is_farewell = True

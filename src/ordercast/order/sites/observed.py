@@ -51,7 +51,7 @@ class SitesSeen(NamedTuple):
     trees: tuple[SourceTree, ...]  # of each source
     attempt: tuple[ProcessId, ...] | None  # representatives whose word an attempt at a new view waits for; None: no one
     waiting: WideWait | None
-    own_size: int  # bytes of own messages that not everybody is known to have
+    own_size: int  # bytes of own messages that not everybody is known to have, and one more for each
     links: tuple[LinkSeen, ...]
     failures: tuple[tuple[ProcessId, str], ...]  # why links failed last, by the other process
 

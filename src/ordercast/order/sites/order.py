@@ -47,7 +47,7 @@ class WideOrder:
         self.place: Stamp = NO_STAMP  # of the last unit that was passed in order
         self.commits: frozenset[ProcessId] = frozenset((me,))  # those whose whole store is held here
         self.out: list[PassedUnit] = []  # what goes up; whoever takes it empties it
-        self.own_size = 0  # bytes of own units that not everybody is known to have
+        self.own_size = 0  # of own units that not everybody is known to have, in bytes; 0: there are none
         self._unfinished = 0  # messages whose end came without all of their parts, since somebody asked
         self.has_news = True  # something came since the last walk
         self.is_held = False  # nothing is delivered any more, until the view ends
@@ -61,11 +61,6 @@ class WideOrder:
     def stable(self) -> int:
         """The stamp below which everybody has everything."""
         return min(self.arus)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether everybody is known to have all units of this daemon, those without a byte too."""
-        return not self.own_size and all(unit.originator != self.me for unit in self.own.units.values())
 
     @property
     def is_idle(self) -> bool:

@@ -99,7 +99,8 @@ class UnitBody(NamedTuple):
 
     @property
     def size(self) -> int:
-        return sum(map(len, self.payloads))
+        """What it counts for where bytes are counted: a message without any counts too."""
+        return sum(map(len, self.payloads)) + len(self.payloads)
 
     def hollow(self) -> UnitBody:
         """Return the same without messages."""
@@ -248,7 +249,7 @@ class UnitRun:
         payloads = self.payloads
         self.count = len(payloads) // self.each
         self.last = self.stamp + (self.count - 1) * self.step
-        self.size = len(payloads) * len(payloads[0])
+        self.size = len(payloads) * (len(payloads[0]) + 1)
         self.delivery_class = _CLASSES[self.run.service]
         self.is_ordered = self.delivery_class >= DeliveryClass.AGREED
 
