@@ -145,6 +145,12 @@ def _first_birth_ends_it(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Views, "_is_provisional", wrong)
 
 
+def _overtaken_while_kept(patch: pytest.MonkeyPatch) -> None:
+    """Packets that are kept for a link stay there when others come that their ring numbered above them."""
+    patch.setattr(Forwarding, "_take_in_order", Forwarding.take)
+
+
+OVERTAKEN_WHILE_KEPT = EngineFault("overtaken while kept for a link", _overtaken_while_kept, SwarmKind.GROUPS)
 FIRST_BIRTH_ENDS_IT = EngineFault("the first birth ends it", _first_birth_ends_it, SwarmKind.REPLICATED)
 LOST_ON_ONE_RING = EngineFault("lost on one ring alone", _lost_on_one_ring_alone, SwarmKind.REPLICATED)
 OWN = (

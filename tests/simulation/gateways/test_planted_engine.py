@@ -14,6 +14,7 @@ from tests.simulation.gateways.planted_engine import (
     FIRST_BIRTH_ENDS_IT,
     LOST_ON_ONE_RING,
     NAMED,
+    OVERTAKEN_WHILE_KEPT,
     PLANTED,
     RULES_OF_THE_PAPER,
     RUNS,
@@ -53,6 +54,17 @@ def test_a_view_begins_when_the_rings_are_gone_that_were_shared_with_those_who_l
     assert complaint(FIRST_BIRTH_ENDS_IT, 606) == ""
     FIRST_BIRTH_ENDS_IT.plant(monkeypatch)
     assert complaint(FIRST_BIRTH_ENDS_IT, 606)
+
+
+@pytest.mark.long
+def test_packets_that_are_kept_for_a_link_are_not_overtaken_by_others_of_their_ring(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seed 1492: a gateway has the first packets of a visit over a link that began with a merge, and the next one over
+    its own half; beyond it they came in another order than that of their ring."""
+    assert complaint(OVERTAKEN_WHILE_KEPT, 1492) == ""
+    OVERTAKEN_WHILE_KEPT.plant(monkeypatch)
+    assert complaint(OVERTAKEN_WHILE_KEPT, 1492)
 
 
 def test_all_that_the_design_names_is_planted() -> None:

@@ -6,7 +6,8 @@ are residual ones for its members, who must hear that they are regular before th
 
 What came over a link that began with a merge bears the merge's place, `since`. Whoever is not past the merge keeps the
 item aside and carries it on; whoever is past it without having had it can have got it from nobody, and drops it.
-Nothing at or below `since` is taken.
+Nothing at or below `since` is taken. Packets that somebody on the way had over such a link are not sent again when they
+come without it, so those behind them, which are, release them here: the packets of a ring are taken in its order.
 """
 
 from __future__ import annotations
@@ -43,6 +44,19 @@ class _Aside(NamedTuple):
     item: Flooded
     since: Stamp
     half: Processes | None
+
+
+def _first_seq(aside: _Aside) -> int:
+    assert isinstance(aside.item, Stretch)
+    return aside.item.seqs[0]
+
+
+def _is_below(aside: _Aside, stretch: Stretch) -> bool:
+    """Whether what is kept are regular packets of the same ring, numbered before these."""
+    kept = aside.item
+    if not isinstance(kept, Stretch) or aside.half is not None:
+        return False
+    return kept.ring == stretch.ring and kept.seqs[0] < stretch.seqs[0]
 
 
 def _is_told_by(last: Carried, stretch: Stretch, since: Stamp) -> bool:
@@ -97,9 +111,21 @@ class Forwarding:
             known.need = stamp  # notices alone wake nobody: they would answer one another for ever
         if since > known.place:
             self._keep_aside(_Aside(item, since, half), domain)
-        elif (new := self.take(item, half)) is not None:
+        elif (new := self._take_in_order(item, half)) is not None:
             self.forward(new, since, domain, half)
         return True
+
+    def _take_in_order(self, item: Flooded, half: Processes | None) -> Flooded | None:
+        """Take an item here, and before it what is kept for a younger link of the regular packets that its ring
+        numbered below; return what of the item is new. These packets came the item's way too, for they came in order,
+        but somebody on the way had them over the younger link first."""
+        if self._aside and isinstance(item, Stretch) and half is None:
+            kept = [aside for aside in self._aside if _is_below(aside, item)]
+            if kept:
+                self._aside = [aside for aside in self._aside if not _is_below(aside, item)]
+                for aside in sorted(kept, key=_first_seq):
+                    self.take(aside.item, None)
+        return self.take(item, half)
 
     def _why_unlinked(self, since: Stamp) -> str | None:
         """Return why no item can have come over a link: this process is past the merge that began it, and has not had
@@ -281,12 +307,12 @@ class Forwarding:
     def release(self) -> None:
         """Take what was kept for links that have begun."""
         place, merges = self._known.place, self._known.merges
+        for since in [since for since in self._aside_taken if since <= place]:
+            del self._aside_taken[since]
         ready = [aside for aside in self._aside if aside.since <= place]
         if not ready:
             return
         self._aside = [aside for aside in self._aside if aside.since > place]
-        for since in {aside.since for aside in ready}:
-            del self._aside_taken[since]
         for aside in ready:
             if aside.since in merges or aside.since <= self._known.stable:
-                self.take(aside.item, aside.half)
+                self._take_in_order(aside.item, aside.half)

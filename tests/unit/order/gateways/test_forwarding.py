@@ -12,6 +12,8 @@ from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 ME = ProcessId(1)
 WEST, EAST = ConfigurationId(1028, ME), ConfigurationId(1032, ME)
 SOME: Stamp = (3, 1, 0)
+EARLIER: Stamp = (3, 2, 0)
+LATE: Stamp = (4, 1, 0)
 
 
 def _stretch(*seqs: int, ring: ConfigurationId = WEST, is_safe: bool = False) -> Stretch:
@@ -51,3 +53,29 @@ def test_what_is_below_does_not_tell_it() -> None:
     """What is kept for a link comes in the order of each gateway, and several may carry it."""
     hollow, lower = _stretch(5).hollow(), _stretch(4)
     assert _queued((hollow, SOME), (lower, SOME)) == [Carried(hollow, SOME), Carried(lower, SOME)]
+
+
+def _taken(network: RingNetwork) -> list[int]:
+    """Return the seqs of what has been taken of the west, in order."""
+    return [seq for run in network.known.streams[WEST].runs for seq in run.content.seqs]
+
+
+def test_packets_that_are_kept_for_a_link_are_taken_before_those_behind_them() -> None:
+    """Somebody on the way had the first ones over the link, and the others on the way that needs none (groups, seed
+    1492)."""
+    network = RingNetwork(ME, {1: WEST, 2: EAST}, 1)
+    for seq, since in ((2, LATE), (4, LATE), (3, NO_STAMP)):
+        network.forwarding.accept(_stretch(seq), since, 2, None)
+    assert _taken(network) == [2, 3]
+    network.forwarding.accept(_stretch(5), NO_STAMP, 2, None)
+    assert _taken(network) == [2, 3, 4, 5]
+
+
+def test_packets_that_are_kept_for_two_links_are_taken_in_their_order() -> None:
+    network = RingNetwork(ME, {1: WEST, 2: EAST}, 1)
+    for seq, since in ((2, LATE), (3, EARLIER)):
+        network.forwarding.accept(_stretch(seq), since, 2, None)
+    network.known.place = EARLIER
+    network.known.merges.add(EARLIER)
+    network.forwarding.release()
+    assert _taken(network) == [2, 3]
