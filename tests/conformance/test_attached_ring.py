@@ -221,6 +221,37 @@ def test_a_disk_that_hangs_is_not_waited_for_for_ever() -> None:
     assert [one.kind for one in solo.log if isinstance(one, Alarm)][-1] is AlarmKind.STORAGE_REPAIRED
 
 
+def _heard_above_the_bound() -> tuple[AttachedSolo, StoredClock]:
+    """Return a member with nothing to send that has heard a tick above what is stored."""
+    clock, _ = _stored()
+    clock.writes()
+    clock.persisted()
+    solo = AttachedSolo(TWO, clock).to_operational()
+    solo.pass_token(timestamp=5 * CLOCK_RESERVE)
+    clock.writes()
+    return solo, clock
+
+
+def _goes_without(effects: Sequence[Effect]) -> bool:
+    return AlarmKind.WITHOUT_STORAGE in [one.kind for one in effects if isinstance(one, Alarm)]
+
+
+def test_the_order_waits_for_the_bound_no_longer_than_what_is_sent() -> None:
+    solo, clock = _heard_above_the_bound()
+    assert not _goes_without(solo.wait(solo.config.storage_patience_ns - 1))
+    assert _goes_without(solo.wait(1)) and clock.covers(10 * CLOCK_RESERVE)
+
+
+def test_a_later_wait_for_the_bound_has_a_patience_of_its_own() -> None:
+    solo, clock = _heard_above_the_bound()
+    solo.wait(solo.config.storage_patience_ns - 1)
+    clock.persisted()
+    solo._keep(solo.node.clock_stored(solo.now))
+    solo.pass_token(timestamp=10 * CLOCK_RESERVE)
+    assert not _goes_without(solo.wait(solo.config.storage_patience_ns - 1))
+    assert _goes_without(solo.wait(1))
+
+
 def test_a_life_waits_for_the_ring_seq_although_the_clock_is_stored() -> None:
     clock, stored = _stored(7000)
     solo = AttachedSolo(ONE, clock, stored=stored)

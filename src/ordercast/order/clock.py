@@ -2,10 +2,11 @@
 
 A ring that stands alone has a clock of its own, in memory: nothing is decided by it. The rings of one process in a
 network of rings share one, and it survives the process: nothing is numbered above a bound in stable storage, and the
-next life begins at that bound. The bound is written so far ahead that in normal life nobody waits for the disk. A disk
-that refuses or hangs must not end a ring: after `storage_patience_ns` the process goes on without it and says so, as it
-does with ring seqs (`membership.step.StoredSeq`), and its restart counts as one that lost its storage. (Paper, sections
-5.1 and 5.2)
+next life begins at that bound. What others have numbered above it is heard, and waits for its place in the order here
+until the bound is above it: views are numbered by their places, and those of the next life must lie above. The bound is
+written so far ahead that in normal life nobody waits for the disk. A disk that refuses or hangs must not end a ring:
+after `storage_patience_ns` the process goes on without it and says so, as it does with ring seqs
+(`membership.step.StoredSeq`), and its restart counts as one that lost its storage. (Paper, sections 5.1 and 5.2)
 """
 
 from __future__ import annotations
@@ -70,13 +71,14 @@ class StoredClock(Clock):
         return [Persist(CLOCK_KEY, self._written.to_bytes(8, "big"))]
 
     def persisted(self) -> bool:
-        """The outstanding write is on stable storage: rings that waited for it go on. Tell whether the process had gone
-        on without it."""
+        """The outstanding write is on stable storage: whatever waited for it goes on. Tell whether the process had gone
+        on without it and does so no more; it still does if it has met ticks above what is stored now."""
         assert self._written is not None, "a bound is confirmed that was written"
         was_without = self.is_without
-        self.bound = self._stored = self._written
-        self._written, self.is_without = None, False
-        return was_without
+        self._stored, self._written = self._written, None
+        self.is_without = was_without and self.tick > self._stored
+        self.bound = NUMBER_MAX if self.is_without else self._stored
+        return was_without and not self.is_without
 
     def go_without(self) -> bool:
         """Use ticks whose bound is not stored, until it is. Tell whether that is news."""

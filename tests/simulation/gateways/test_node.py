@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.configuration import ChangeReason, ConfigurationKind
+from ordercast.model.ids import node_of
+from ordercast.order.clock import CLOCK_RESERVE
+from ordercast.sim.fault_text import fault_from
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import SwarmKind, options_of
-from ordercast.trace.records import Installed
+from ordercast.trace.records import Installed, StorageTurned
 
 LINE = ((0,), (0,), (0, 1), (1,), (1,))  # two rings, one gateway
 
@@ -19,11 +22,12 @@ LINE = ((0,), (0,), (0, 1), (1,), (1,))  # two rings, one gateway
 # (networks): a message that others deliver in an earlier view than that in which its submitter crashed; 361, 383: an
 # aru forged too low, which its holder raised before the others had compared it; 342: a packet whose tick had leapt was
 # owed although the next ring was born before it; 708: whose ring changed after its farewell read what came of the new
-# ring as the old one's.
+# ring as the old one's; 788 (groups): a view above the bound of the clock that was stored.
 REGRESSIONS = [
     *((SwarmKind.PLAIN, seed) for seed in (2, 35, 40, 45, 342, 361, 383)),
     pytest.param(SwarmKind.PLAIN, 708, marks=pytest.mark.long),
     (SwarmKind.GROUPS, 13),
+    (SwarmKind.GROUPS, 788),
     (SwarmKind.NETWORKS, 5),
 ]
 
@@ -60,6 +64,21 @@ def test_an_orderly_leave_is_one_in_the_other_rings_too() -> None:
     views = [event.configuration for event in result.events if isinstance(event, Installed)]
     left = [view for view in views if view.kind is ConfigurationKind.REGULAR and len(view.members) == 4]
     assert len(left) == 4 and {view.reason for view in left} == {ChangeReason.LEFT}
+
+
+def test_a_view_above_what_is_stored_waits_for_the_disk() -> None:
+    crashes = ("0.2s crash n0", "0.4s restart n0", "0.9s crash n4", "1s restart n4")  # n0 counts on above n4's bound
+    faults = tuple(map(fault_from, (*crashes, "0.3s fail-disk n4", "1.2s mend-disk n4")))
+    options = SimOptions(nodes=5, engine="gateways", attachments=LINE, messages=20, faults=faults)
+    result = simulate(options, 1, keep_events=True)
+    assert result.settled and result.is_valid, result.verdict.sentence
+    told = [one for one in result.events if isinstance(one, Installed | StorageTurned) and node_of(one.process) == 4]
+    above = next(
+        place
+        for place, one in enumerate(told)
+        if isinstance(one, Installed) and one.configuration.id.seq > CLOCK_RESERVE
+    )
+    assert any(isinstance(one, StorageTurned) and not one.in_use for one in told[:above])
 
 
 def test_a_ring_alone_is_a_network_too() -> None:

@@ -72,6 +72,18 @@ def test_a_disk_that_hangs_is_not_waited_for_for_ever() -> None:
     assert not Clock().go_without()
 
 
+def test_who_has_used_ticks_above_what_is_stored_at_last_goes_on_without() -> None:
+    clock = _started(500)
+    (bound,) = _written(clock)
+    clock.go_without()
+    clock.hear(bound + 1)
+    assert not clock.persisted()
+    assert (clock.is_without, clock.covers(1 << 40)) == (True, True)
+    (higher,) = _written(clock)
+    assert clock.persisted()
+    assert (clock.is_without, clock.covers(higher), clock.covers(higher + 1)) == (False, True, False)
+
+
 def test_a_bound_that_cannot_be_true_is_not_used() -> None:
     clock = StoredClock()
     assert not clock.start({CLOCK_KEY: bytes([255] * 8)})

@@ -166,6 +166,11 @@ class RingNetwork:
         """Hear from the token of a ring that all of its members are past a place."""
         self.stability.hear(self.known.own[domain], stamp)
 
+    def limit(self, tick: int) -> bool:
+        """Let the order go on up to the end of a tick, and no further; return whether that is news."""
+        before, self.timeline.limit = self.timeline.limit, (tick + 1, 0, 0)
+        return self.timeline.limit != before
+
     def hold(self, reasons: Iterable[str]) -> None:
         """Hear the reasons of this process to hold all users, none of them or several; tell everybody what changed."""
         hold = self.holds.decide(reasons)

@@ -282,7 +282,10 @@ class GatewayNode(OwnRings):
         return effects
 
     def _hears(self, network: RingNetwork) -> bool:
-        """Hear how far all members of each ring are; return whether there is any news for the order."""
+        """Hear how far all members of each ring are, and up to which tick the order may go on here; return whether
+        there is any news for it."""
+        if network.limit(self._clock.bound):
+            self._has_news = True
         for attachment in self._attachments:
             known = attachment.lowest.known
             if known != attachment.lowest_heard and not attachment.is_past:

@@ -5,7 +5,8 @@ pending merges. The lowest is done once no part that is still open can bring any
 there are only regular packets: they pass in runs, as far as the fronts of the other rings allow.
 
 Every decision waits until its ring is complete or its front is high enough, and rests on nothing but the content of
-streams. So all who stay together decide the same, in the same order.
+streams. So all who stay together decide the same, in the same order. Each may have to wait for its own disk besides:
+nothing is done above a limit, so that no place and no view is above the number at which the next life begins.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ class Timeline:
         self._is_quiet = False
         self._lanes: list[RingStream] = []
         self._complete: list[ConfigurationId] = []  # parts of which nothing more can come, sorted
+        self.limit: Stamp = NEVER  # nothing above it is done
         self.passed: list[Passed] = []  # whoever takes it empties it
 
     def next_change(self) -> _Event | None:
@@ -98,9 +100,9 @@ class Timeline:
     def _step(self) -> bool:
         self._look()
         if self._is_quiet:
-            return self._pass_runs(NEVER)
+            return self._pass_runs(self.limit)
         event = self._next_event()
-        if self._pass_runs(event.stamp if event is not None else NEVER):
+        if self._pass_runs(self.limit if event is None else min(event.stamp, self.limit)):
             return True
         return event is not None and not self._is_blocked(event) and self._do(event)
 
@@ -148,9 +150,10 @@ class Timeline:
         return max(self._known.place, (tick, tag, 1) if seq == CAP else stream.front)
 
     def _is_blocked(self, event: _Event) -> bool:
-        """Whether a part may still bring something below an event, or has something below it that waits."""
+        """Whether an event lies above the limit, or a part may still bring something below it, or has something below
+        it that waits."""
         stamp = event.stamp
-        if any(lane.runs and lane.runs[0].first < stamp for lane in self._lanes):
+        if stamp > self.limit or any(lane.runs and lane.runs[0].first < stamp for lane in self._lanes):
             return True
         fronts = (lane.front for lane in self._lanes if lane.is_open)
         if event.kind <= _Kind.MERGE:  # not held up by a cap that is its own

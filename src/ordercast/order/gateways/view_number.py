@@ -2,8 +2,9 @@
 when a cluster is restarted with another one. A view has its tick for a number, and ticks come first in places: so a
 ring that goes on has a higher seq, and a network that goes on after a ring has higher ticks.
 
-In this engine the stored clock sees to it that ids of views rise, so nobody waits for the write. It is a little ahead
-of each view, and no more than a little, for rings believe only what is near their own.
+In this engine the stored clock sees to it that ids of views rise: the order does not go on above its bound
+(`RingNetwork.limit`). So nobody waits for this write. It is a little ahead of each view, and no more than a little, for
+rings believe only what is near their own.
 """
 
 from __future__ import annotations

@@ -313,15 +313,15 @@ class Frame(PacketReader):
         if self._stall.is_told:
             self._watch_sending(step)
         if self._parts.attached is not None:
-            facts = step.facts
-            waits = facts.outbox.is_waiting and not facts.outbox.is_ready
-            if waits and not facts.timers.is_armed(Timer.CLOCK):
+            timers, waits = step.facts.timers, step.facts.waits_for_clock
+            if waits and not timers.is_armed(Timer.CLOCK):
                 step.arm(Timer.CLOCK, self._config.storage_patience_ns)
+            elif not waits and timers.is_armed(Timer.CLOCK):
+                timers.cancel(Timer.CLOCK)  # a later wait has a patience of its own
         return step.effects
 
     def _go_on_without_clock(self, step: Step) -> None:
-        facts = step.facts
-        if facts.outbox.is_waiting and not facts.outbox.is_ready:
+        if step.facts.waits_for_clock:
             step.go_without_clock()
             self._state = self._state.on_submission(step)
 

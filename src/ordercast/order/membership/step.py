@@ -99,6 +99,13 @@ class Facts:
         """Something may be sent, or this process leaves and waits for nothing else."""
         return self.outbox.is_ready or (self.leaving and not self.outbox)
 
+    @property
+    def waits_for_clock(self) -> bool:
+        """Something waits for a higher bound of the clock: it has been heard, and has its place in the order of the
+        network above the bound, or it is to be sent."""
+        is_sending = self.outbox.is_waiting and not self.outbox.is_ready
+        return is_sending or not self.clock.covers(self.clock.tick)
+
     def crowd(self, now: Instant) -> int:
         """Return how many have to read what this process sends to all: those that hear each other, and candidates."""
         return max(self.hearing.count(now), len(self.proposal.candidates))
