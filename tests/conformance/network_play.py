@@ -7,7 +7,7 @@ is let go on until nothing moves any more. `tests/simulation/gateways/ideal.py` 
 from __future__ import annotations
 
 from ordercast.model.ids import ProcessId
-from ordercast.order.gateways.items import Processes
+from ordercast.order.gateways.items import EVERYTHING, Processes
 from ordercast.order.gateways.views import NetworkView
 from tests.simulation.gateways.ideal import Host, IdealRing, Message, Native, World
 
@@ -19,8 +19,9 @@ ROUNDS_MAX = 300
 class NetworkPlay:
     """Hosts are numbered from 1, in the order of their attachments."""
 
-    def __init__(self, *attachments: tuple[int, ...]) -> None:
+    def __init__(self, *attachments: tuple[int, ...], is_filtering: bool = False) -> None:
         self.world = World(1)
+        self.world.is_filtering = is_filtering
         self.domains = sorted({domain for domains in attachments for domain in domains})
         self.deaf: set[tuple[int, int]] = set()  # who receives nothing on which domain
         self.slow: set[tuple[int, int]] = set()  # whose ring on which domain hands up nothing
@@ -43,11 +44,13 @@ class NetworkPlay:
     def ring(self, who: int, domain: int) -> IdealRing:
         return self.world.rings[self.host(who).rings[domain]]
 
-    def send(self, who: int, body: str, domain: int | None = None, is_safe: bool = False) -> None:
+    def send(
+        self, who: int, body: str, domain: int | None = None, is_safe: bool = False, mask: int = EVERYTHING
+    ) -> None:
         """Let a host send a message, and number it on its ring at once."""
         host = self.host(who)
         where = host.domains[0] if domain is None else domain
-        host.natives[where].append(Native(body.encode(), is_safe))
+        host.natives[where].append(Native(body.encode(), is_safe, mask))
         self.world.visit(host, where, 50)
 
     def cut(self, domain: int, *halves: Processes) -> None:
@@ -154,9 +157,9 @@ def line() -> NetworkPlay:
     return NetworkPlay((1,), (1,), (1, 2), (2,), (2,)).begin()
 
 
-def parallel() -> NetworkPlay:
+def parallel(*, is_filtering: bool = False) -> NetworkPlay:
     """Return two rings with two gateways, 3 and 4; 1 2 are on the first ring, 5 6 on the second."""
-    return NetworkPlay((1,), (1,), (1, 2), (1, 2), (2,), (2,)).begin()
+    return NetworkPlay((1,), (1,), (1, 2), (1, 2), (2,), (2,), is_filtering=is_filtering).begin()
 
 
 def three_in_line() -> NetworkPlay:

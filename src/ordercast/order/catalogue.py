@@ -74,6 +74,7 @@ class EngineEntry:
     attachments_max: int = 1  # of one process: rings, segments or links that it is on at a time
     has_links: bool = False  # its processes speak on links: a daemon opens a third port
     is_layered: bool = False  # its rings lie above several networks, each by itself; not the whole engine
+    has_late_places: bool = False  # of messages that their own process is not owed: it may hear of others before
     is_static: bool = False  # its members never change, nothing is repaired: a run has no loss and no faults
 
     id_text: Callable[[ConfigurationId], str] | None = None  # of a configuration; None: its seq and representative
@@ -88,7 +89,7 @@ class EngineEntry:
     @property
     def overtakes(self) -> bool:
         """Places of one process's messages may be known in another order than that of sending."""
-        return bool(self.early) or Promise.TOTAL_ORDER not in self.promises
+        return bool(self.early) or Promise.TOTAL_ORDER not in self.promises or self.has_late_places
 
     @property
     def has_sites(self) -> bool:
@@ -249,6 +250,7 @@ ENGINES: dict[str, EngineEntry] = {
             attachments_max=64,
             id_text=_gateways_view_text,
             is_layered=True,
+            has_late_places=True,
             moves=moves.MOVES,
             reasons=gateways.REASONS,
             occurrences=gateways.OCCURRENCES,

@@ -18,7 +18,7 @@ from ordercast.order.gateways.items import EVERYTHING, Carried, InterestItem, Pr
 from ordercast.order.gateways.merging import PhysicalRing
 from ordercast.order.gateways.network import Heard, RingEntry, RingNetwork
 from ordercast.order.gateways.views import NetworkView
-from ordercast.order.stamped.lanes import NO_STAMP, Stamp
+from ordercast.order.stamped.lanes import NO_STAMP, Stamp, StampedRun
 
 
 class Logged(NamedTuple):
@@ -111,6 +111,7 @@ class Host:
         self.sent: list[bytes] = []
         self.caused: list[tuple[bytes, Stamp, int]] = []  # message, the last one delivered before it, its own tick
         self.events: list[Message | NetworkView] = []
+        self.placed: list[Message] = []  # own messages of which the places alone were told
         for domain in domains:
             self.ring_seq += SEQ_STEP
             ring = ConfigurationId(self.ring_seq + SEQS_PER_DOMAIN * domain, me)
@@ -139,14 +140,14 @@ class Host:
             if isinstance(event, NetworkView):
                 self.events.append(event)
             else:
-                (tick, tag, _), stretch = event.first, event.content
-                self.events += [
-                    Message((tick, tag, seq), body, stretch.is_safe, stretch.mask)
-                    for seq, body in zip(stretch.seqs, stretch.bodies, strict=True)
-                ]
-                if stretch.interest is not None:
-                    self.network.masks.delivered(stretch.interest)
+                self.events += _messages(event)
+                if event.content.originator == self.id:
+                    self.network.own_packets.passed(event)
+                if event.content.interest is not None:
+                    self.network.masks.delivered(event.content.interest)
         self.network.passed.clear()
+        for run in self.network.own_packets.bare(self.network.known.place):
+            self.placed += _messages(run)
         self._speak_of_interest()
 
     def want(self, mask: int) -> None:
@@ -405,6 +406,14 @@ class World:
             return not rings
         ring = self.rings[rings.pop()]
         return not ring.is_broken and ring.members == frozenset(host.id for host in hosts)
+
+
+def _messages(run: StampedRun[Stretch]) -> list[Message]:
+    (tick, tag, _), _, stretch = run
+    return [
+        Message((tick, tag, seq), body, stretch.is_safe, stretch.mask)
+        for seq, body in zip(stretch.seqs, stretch.bodies, strict=True)
+    ]
 
 
 def split(carried: Carried) -> list[Carried]:

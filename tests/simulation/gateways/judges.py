@@ -126,10 +126,13 @@ def transitional_sets(world: World) -> Iterator[str]:
 
 
 def self_delivery(world: World) -> Iterator[str]:
-    """A living process delivers what it sent."""
+    """A living process delivers what it sent, or is told the place of what it is not owed; one of both."""
     for host in world.alive:
-        delivered = {event.body for event in host.events if isinstance(event, Message)}
-        missing = [body for body in host.sent if body not in delivered]
+        told = [event.body for event in (*host.events, *host.placed) if isinstance(event, Message)]
+        if len(set(told)) < len(told):
+            yield f"self delivery at {host.id}: {sorted(body for body in set(told) if told.count(body) > 1)} twice"
+        yield from (f"self delivery at {host.id}: {one} is owed" for one in host.placed if host.is_owed(one))
+        missing = [body for body in host.sent if body not in told]
         if missing:
             yield f"self delivery at {host.id}: {missing}"
 

@@ -22,12 +22,14 @@ LINE = ((0,), (0,), (0, 1), (1,), (1,))  # two rings, one gateway
 # (networks): a message that others deliver in an earlier view than that in which its submitter crashed; 361, 383: an
 # aru forged too low, which its holder raised before the others had compared it; 342: a packet whose tick had leapt was
 # owed although the next ring was born before it; 708: whose ring changed after its farewell read what came of the new
-# ring as the old one's; 788 (groups): a view above the bound of the clock that was stored.
+# ring as the old one's; 788 (groups): a view above the bound of the clock that was stored; 1315 (groups): what nobody
+# wants came hollow over another ring before its sender's own ring handed it up, and the sender was told no place of it.
 REGRESSIONS = [
     *((SwarmKind.PLAIN, seed) for seed in (2, 35, 40, 45, 342, 361, 383)),
     pytest.param(SwarmKind.PLAIN, 708, marks=pytest.mark.long),
     (SwarmKind.GROUPS, 13),
     (SwarmKind.GROUPS, 788),
+    (SwarmKind.GROUPS, 1315),
     (SwarmKind.NETWORKS, 5),
 ]
 

@@ -317,10 +317,15 @@ class GatewayNode(OwnRings):
         network, passed = self._network, self._network.passed
         self._passed += self._passing.effects(passed, self.process, network.masks.is_for_users)
         for each in passed:
-            if isinstance(each, StampedRun) and each.content.interest is not None:
+            if not isinstance(each, StampedRun):
+                continue
+            if each.content.originator == self.process:
+                network.own_packets.passed(each)
+            if each.content.interest is not None:
                 network.masks.delivered(each.content.interest)
                 self._has_news = True  # a merge may have waited for it
         passed.clear()
+        self._passed += self._passing.places(network.own_packets.bare(network.known.place))
 
     def _begun_messages(self) -> tuple[BegunMessage, ...]:
         """Return the messages in parts at this very place of the order."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
-from ordercast.model.effects import Deliver, Effect, Install, Parcel
+from ordercast.model.effects import Deliver, Effect, Install, Parcel, Placed
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
 from ordercast.order.gateways.items import BegunMessage, Processes, Stretch
 from ordercast.order.gateways.packets import parcels_of
@@ -27,7 +27,7 @@ class PassingUp:
         self.view = first
         self.large = LargeMessages()
         self.unsound = 0  # packets whose bodies cannot be
-        self.own = 0  # messages of this process that were passed up
+        self.own = 0  # messages of this process that were passed up, or whose places were
         self._begun: dict[tuple[ProcessId, int], Stamp] = {}  # the first parts of messages, by originator and sender
         self._ending: _Ending | None = None  # members have left the view, which is not over for them
 
@@ -73,6 +73,17 @@ class PassingUp:
             return
         self.own += _count(parcels) if own else 0
         effects.append(Deliver(self.view.id, origin, parcels))
+
+    def places(self, runs: Iterable[StampedRun[Stretch]]) -> list[Effect]:
+        """Return the places of messages of this process that the order has passed without them: users here cannot be
+        owed them."""
+        effects: list[Effect] = []
+        for run in runs:
+            tick, tag, _ = run.first
+            parcels = [parcel for parcel, _ in parcels_of(run.content)]
+            self.own += _count(parcels)
+            effects.append(Placed(ConfigurationId(tick, ProcessId(tag)), parcels))
+        return effects
 
     # Messages on both sides of a merge
 

@@ -1,12 +1,17 @@
-"""What is passed up: messages in parts are kept as long as the ring that numbered them is a part of the topology."""
+"""What is passed up: messages in parts are kept as long as the ring that numbered them is a part of the topology. Own
+messages that were passed hollow have their places told."""
 
 from __future__ import annotations
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import ConfigurationId, Incarnation, NodeId, process_id_from
-from ordercast.order.gateways.items import BegunMessage, Processes
+from ordercast.model.effects import Placed
+from ordercast.model.ids import ConfigurationId, Incarnation, NodeId, ProcessId, process_id_from
+from ordercast.model.service import Service
+from ordercast.order.gateways.items import BegunMessage, Processes, Stretch
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.views import NetworkView
+from ordercast.order.stamped.lanes import StampedRun
+from ordercast.wire.header import DESCRIPTORS, Part
 
 ME, OTHER = (process_id_from(NodeId(node), Incarnation(1)) for node in (1, 2))
 
@@ -25,3 +30,16 @@ def test_what_a_member_has_begun_is_kept_while_its_ring_may_bring_more() -> None
     assert [begun.originator for begun in passing.begun()] == [OTHER]
     passing.effects([_view(3, sources=frozenset({ME}))], ME)
     assert passing.begun() == ()
+
+
+def test_places_of_own_messages_count_as_passed_up() -> None:
+    """Else a process that leaves would wait for them for ever."""
+    passing, ring = PassingUp(_view(1, sources=frozenset({ME}))), ConfigurationId(1028, ME)
+    body = bytes((Part.WHOLE, 1)) + DESCRIPTORS[1].pack(5, 4) + bytes((Service.AGREED,)) + b"lone"
+    run = StampedRun((9, 7, 3), (9, 7, 3), Stretch(ring, 9, ME, (3,), (body,), mask=2))
+    (placed,) = passing.places([run])
+    assert isinstance(placed, Placed) and placed.origin == ConfigurationId(9, ProcessId(7))
+    ((number, originator, senders, services, payloads, _, _),) = placed.parcels
+    assert (number, originator, list(payloads)) == (3, ME, [b"lone"])
+    assert (list(senders), list(services)) == ([5], [Service.AGREED])
+    assert passing.own == 1
