@@ -141,8 +141,7 @@ class Host:
                 self.events.append(event)
             else:
                 self.events += _messages(event)
-                if event.content.originator == self.id:
-                    self.network.own_packets.passed(event)
+                self.network.own_packets.passed(event)
                 if event.content.interest is not None:
                     self.network.masks.delivered(event.content.interest)
         self.network.passed.clear()

@@ -78,7 +78,7 @@ class RingNetwork:
         self.masks = Masks(known, is_filtering)
         self.forwarding = Forwarding(known, self.coverage, self.stability, self.holds, self.masks)
         self.timeline = Timeline(known, self.coverage, self.views, self.merging.pending, self._on_turn, self._on_birth)
-        self.own_packets = OwnPackets()
+        self.own_packets = OwnPackets(me)
         # What lies on both sides of a merge is asked of, and told to, whoever takes what has passed.
         self.begun: Callable[[], tuple[BegunMessage, ...]] = tuple
         self.learn_begun: Callable[[tuple[BegunMessage, ...]], object] = tuple
@@ -231,8 +231,7 @@ class RingNetwork:
             self.masks.came(stretch.mask)
         if stretch.ring != ring.id:
             stretch = replace(stretch, ring=ring.id)
-        if stretch.originator == self.known.me:
-            self.own_packets.handed_up(ring.tag, stretch)
+        self.own_packets.handed_up(ring.tag, stretch)
         half = None if companions is None else companions & ring.members
         self.forwarding.accept(stretch, NO_STAMP, domain, half)
         if half is None:

@@ -282,8 +282,7 @@ class GatewayNode(OwnRings):
         return effects
 
     def _hears(self, network: RingNetwork) -> bool:
-        """Hear how far all members of each ring are, and up to which tick the order may go on here; return whether
-        there is any news for it."""
+        """Hear how far all members of each ring are, and how far the order may go here; return if it has any news."""
         if network.limit(self._clock.bound):
             self._has_news = True
         for attachment in self._attachments:
@@ -316,13 +315,10 @@ class GatewayNode(OwnRings):
         assert self._network is not None and self._passing is not None
         network, passed = self._network, self._network.passed
         self._passed += self._passing.effects(passed, self.process, network.masks.is_for_users)
-        for each in passed:
-            if not isinstance(each, StampedRun):
-                continue
-            if each.content.originator == self.process:
-                network.own_packets.passed(each)
-            if each.content.interest is not None:
-                network.masks.delivered(each.content.interest)
+        for run in (each for each in passed if isinstance(each, StampedRun)):
+            network.own_packets.passed(run)
+            if run.content.interest is not None:
+                network.masks.delivered(run.content.interest)
                 self._has_news = True  # a merge may have waited for it
         passed.clear()
         self._passed += self._passing.places(network.own_packets.bare(network.known.place))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 
+from ordercast.model.ids import ProcessId
 from ordercast.order.gateways.items import EVERYTHING, Stretch
 from ordercast.order.stamped.lanes import Stamp, StampedRun
 
@@ -20,21 +21,22 @@ OwnRun = StampedRun[Stretch]
 class OwnPackets:
     """Own packets that may be carried hollow: which of them were handed up and not passed with their bodies."""
 
-    __slots__ = ("_ahead", "_waiting")
+    __slots__ = ("_ahead", "_me", "_waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, me: ProcessId) -> None:
+        self._me = me
         # By the tag of their ring, in order.
         self._waiting: defaultdict[int, deque[OwnRun]] = defaultdict(deque)  # handed up, and not yet passed
         self._ahead: defaultdict[int, deque[OwnRun]] = defaultdict(deque)  # passed, since they came whole another way
 
     def handed_up(self, tag: int, stretch: Stretch) -> None:
-        """Hear of own packets as their ring has them, regular or residual, in order."""
-        if _may_be_hollow(stretch):
+        """Hear of packets as the own ring has them that numbered them, regular or residual, in order."""
+        if self._is_told_bare(stretch):
             self._waiting[tag] += _taken_out(self._ahead, _run_of(tag, stretch))
 
     def passed(self, run: OwnRun) -> None:
-        """Hear of own packets that were passed with their bodies, in order."""
-        if _may_be_hollow(run.content):
+        """Hear of packets that were passed with their bodies, in order."""
+        if self._is_told_bare(run.content):
             self._ahead[run.first[1]] += _taken_out(self._waiting, run)
 
     def bare(self, place: Stamp) -> list[OwnRun]:
@@ -49,10 +51,10 @@ class OwnPackets:
                 del by_ring[tag]
         return sorted(found)
 
-
-def _may_be_hollow(stretch: Stretch) -> bool:
-    """Whether others may carry packets without their bodies: what goes everywhere is always whole."""
-    return stretch.mask != EVERYTHING
+    def _is_told_bare(self, stretch: Stretch) -> bool:
+        """Whether packets are own ones that others may carry without their bodies: what goes everywhere is always
+        whole."""
+        return stretch.originator == self._me and stretch.mask != EVERYTHING
 
 
 def _taken_out(others: defaultdict[int, deque[OwnRun]], run: OwnRun) -> list[OwnRun]:

@@ -25,7 +25,7 @@ def _bare(own: OwnPackets, tick: int, tag: int = TAG, seq: int = 1000) -> list[t
 
 
 def test_what_is_passed_as_it_was_handed_up_is_not_bare() -> None:
-    own = OwnPackets()
+    own = OwnPackets(ME)
     own.handed_up(TAG, _stretch(1, 2))
     assert _bare(own, 8) == []
     own.passed(_run(1, 2))
@@ -33,7 +33,7 @@ def test_what_is_passed_as_it_was_handed_up_is_not_bare() -> None:
 
 
 def test_what_was_handed_up_and_not_passed_is_bare_once_its_place_is_behind() -> None:
-    own = OwnPackets()
+    own = OwnPackets(ME)
     own.handed_up(TAG, _stretch(1, 2))
     own.handed_up(TAG, _stretch(5, tick=10))
     assert _bare(own, 9, seq=1) == []
@@ -43,7 +43,7 @@ def test_what_was_handed_up_and_not_passed_is_bare_once_its_place_is_behind() ->
 
 
 def test_what_came_whole_another_way_is_not_bare_when_it_is_handed_up() -> None:
-    own = OwnPackets()
+    own = OwnPackets(ME)
     own.passed(_run(1, 2))
     assert _bare(own, 9) == []
     own.handed_up(TAG, _stretch(1, 2))
@@ -51,7 +51,7 @@ def test_what_came_whole_another_way_is_not_bare_when_it_is_handed_up() -> None:
 
 
 def test_stretches_may_be_cut_in_other_places_on_other_ways() -> None:
-    own = OwnPackets()
+    own = OwnPackets(ME)
     own.handed_up(TAG, _stretch(1, 2, 3))
     own.passed(_run(1, 3, 4))
     own.handed_up(TAG, _stretch(4, 5))
@@ -59,7 +59,7 @@ def test_stretches_may_be_cut_in_other_places_on_other_ways() -> None:
 
 
 def test_each_ring_counts_for_itself_and_places_rise() -> None:
-    own = OwnPackets()
+    own = OwnPackets(ME)
     own.handed_up(TAG, _stretch(1, 2))
     own.handed_up(OTHER_TAG, _stretch(1, 2))
     own.passed(_run(1, tag=TAG))
@@ -68,6 +68,13 @@ def test_each_ring_counts_for_itself_and_places_rise() -> None:
 
 
 def test_what_goes_everywhere_is_always_whole() -> None:
-    own = OwnPackets()
+    own = OwnPackets(ME)
     own.handed_up(TAG, _stretch(1, mask=EVERYTHING))
+    assert _bare(own, 9) == []
+
+
+def test_what_others_sent_is_none_of_it() -> None:
+    own = OwnPackets(ProcessId(2))
+    own.handed_up(TAG, _stretch(1))
+    own.passed(_run(2))
     assert _bare(own, 9) == []
