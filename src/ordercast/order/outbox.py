@@ -252,7 +252,7 @@ class Outbox:
             self.size -= length + OVERHEAD
             if not self._queue or self._sole == sender:
                 self._queue, self._sole = _joined(large.waiting, self._queue), sender
-            else:
+            elif large.waiting:
                 self._queue.extendleft(reversed(large.waiting))
                 self._sole = None
         else:
