@@ -20,6 +20,7 @@ def engines(as_json: bool) -> int:
     for entry in ENGINES.values():
         table.add_row(Text(entry.name, "bold"), entry.choose, entry.gives, entry.costs, _promises(entry))
     output().print(table)
+    output().print("promises: those of messages, groups and replicated state, counted; --json names them")
     output().print(f"kernel: {NAME}")
     return 0
 
