@@ -114,8 +114,8 @@ class Chaos:
             due_s = min([until_s, *(at for at, _ in self.active)])
             if due_s > self._now():
                 self.cluster.watch(min(1.0, due_s - self._now()))
-                views = sum(len(life.views) for life in self.cluster.lives.values())
-                meter.show(int(self._now()), f"{len(self.log)} faults, {len(self.active)} now, {views} views")
+                done = f"{len(self.log)} faults, {len(self.active)} now, {self.cluster.views} views"
+                meter.show(int(self._now()), done)
             elif self.active and self.active[0][0] <= due_s:
                 self.active.pop(0)[1].end()
             else:
@@ -159,6 +159,11 @@ class Result:
     verdicts: list[Verdict] = field(default_factory=list)
     error: str | None = None
     delivered: int = 0
+    keep: bool = False  # the traces of a VALID run, too
+
+    @property
+    def is_kept(self) -> bool:
+        return self.keep or not self.is_valid
 
     @property
     def is_valid(self) -> bool:
@@ -174,7 +179,7 @@ class Result:
             "verdicts": verdict_documents(self.verdicts),
             "delivered": self.delivered,
             "log": [vars(happened) for happened in self.log],
-            "folder": None if self.is_valid else str(self.folder),
+            "folder": str(self.folder) if self.is_kept else None,
         }
 
 
@@ -260,7 +265,7 @@ def draw(console: Console, result: Result) -> None:
     facts = [f"{len(result.log)} events", f"{result.delivered:,} deliveries by those who live at the end"]
     sentence = "it got stuck" if result.error is not None else verdict.sentence
     console.print(closing_line(outcome, sentence, facts), soft_wrap=True)
-    if not result.is_valid:
+    if result.is_kept:
         console.print(f"traces   ordercast check {result.folder / 'traces'}", soft_wrap=True)
 
 
@@ -286,11 +291,12 @@ def main() -> int:
     console = output()
     told = None if options.json else console
     result = chaos(options.seed, options.seconds, options.nodes, switch, folder, told, options.engine, options.topology)
+    result.keep = options.keep
     if options.json:
         write_json(result.document())
     else:
         draw(console, result)
-    if result.is_valid and not options.keep:
+    if not result.is_kept:
         shutil.rmtree(folder)
     return 0 if result.is_valid else 1
 

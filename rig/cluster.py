@@ -153,6 +153,7 @@ class LiveCluster:
         self.folder = folder / "traces"
         self._is_healed = False  # and the judge was told
         self.lives: dict[Host, Life] = {}  # the present, or last, one of each host
+        self._views_before = 0  # those of lives that are over and were followed by others
         self.verdicts: list[Verdict] = []
         self.reports: dict[Host, dict[str, Any]] = {}  # the last ones, when all is settled
         self._state = folder / "state"
@@ -189,6 +190,7 @@ class LiveCluster:
         for host in hosts:
             before = self.lives.get(host)
             assert before is None or before.has_ended, f"{before} still runs"
+            self._views_before += 0 if before is None else len(before.views)
             state = self._state / f"n{host.number}"
             if forget and state.exists():
                 shutil.rmtree(state)
@@ -256,6 +258,11 @@ class LiveCluster:
         for life in leaving:
             life.program.wait(PATIENCE_S)
             close_pipes(life.program)
+
+    @property
+    def views(self) -> int:
+        """How many views all lives together have installed."""
+        return self._views_before + sum(len(life.views) for life in self.lives.values())
 
     def alive(self) -> list[Host]:
         return [host for host in self.hosts if host in self.lives and self.lives[host].is_alive]
