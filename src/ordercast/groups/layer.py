@@ -301,7 +301,8 @@ class Groups:
         match head.kind:
             case Kind.JOIN:
                 for group in head.groups:
-                    outputs += self.table.join(head.sender, originator, group, at, self._remaining(group))
+                    of_group, remaining = self._view_id(group, at), self._remaining(group)
+                    outputs += self.table.join(head.sender, originator, group, of_group, remaining)
             case Kind.LEAVE:
                 for group in head.groups:
                     outputs += self.table.leave(head.sender, originator, group, at)
@@ -346,6 +347,13 @@ class Groups:
         if self._transition is None or (self._parted is not None and group not in self._parted):
             return None
         return self._transition.members
+
+    def _view_id(self, group: str, at: ViewId) -> ViewId:
+        """Return the id of the view that a join makes here. Whoever is cut off may have taken the join before any
+        signal, and then has another view, since it loses others at another place."""
+        if self._transition is None or not self.table.is_signalled(group):
+            return at
+        return ViewId(self._transition.id, at.position)
 
     def _begin_configuration(self, view: Configuration, outputs: list[Output]) -> None:
         at = ViewId(view.id, view.position)

@@ -89,6 +89,10 @@ class Table:
         """Return the groups that a member of this daemon is in."""
         return tuple(sorted(self._joined.get(daemon, {}).get(member, ())))
 
+    def is_signalled(self, group: str) -> bool:
+        """Whether its members have been told, in their present view, that some are out of reach."""
+        return group in self._signalled
+
     def groups(self) -> dict[str, int]:
         """How many members each has, sorted by name."""
         return {name: len(self._groups[name].members) for name in self._names}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ordercast.groups.envelope import CONFIRM, Head, Kind, encode_head
 from ordercast.groups.layer import Confirmed, Groups, MessageRun, data_head, join_payload
 from ordercast.model.effects import Deliver, Placed
+from ordercast.model.events import View
 from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.model.service import Service
 
@@ -68,6 +69,21 @@ def test_views_of_what_is_not_late_name_the_configuration_that_ends() -> None:
     parcel = parcel_of(9, daemon.process, join_payload("c@n1", ("g",)))
     stage._take(daemon, daemon.groups.deliver(Deliver(daemon.configuration, regular, [parcel], views_of=regular)))
     assert stage.last_view("c@n1").id.configuration == regular != daemon.configuration
+
+
+def test_a_view_behind_the_end_of_its_group_is_not_that_of_those_who_had_it_before() -> None:
+    """A lost daemon may have taken the same join before it lost this one: its clients know of no end."""
+    stage = _pair()
+    daemon, regular = stage.daemons["n1"], stage.daemons["n1"].ring
+    stage.end("n1", parts=True)
+    stage.part("n1", groups=("g",))
+    daemon.groups.connect("c", 2)
+    daemon.names[2], stage.heard["c@n1"] = "c@n1", []
+    parcel = parcel_of(9, daemon.process, join_payload("c@n1", ("g", "h")))
+    stage._take(daemon, daemon.groups.deliver(Deliver(daemon.configuration, regular, [parcel], views_of=regular)))
+    views = {view.group: view for view in stage.heard["c@n1"] if isinstance(view, View)}
+    assert views["g"].id.configuration == daemon.configuration and views["h"].id.configuration == regular
+    assert views["g"].id.position == views["h"].id.position
 
 
 def test_signals_are_kept_in_their_places_while_snapshots_are_awaited() -> None:

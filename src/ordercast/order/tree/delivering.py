@@ -75,8 +75,8 @@ class Delivering:
 
     def control(self, message: ControlMessage, *, is_late: bool) -> Deliver | None:
         """Deliver what went by the control stream, unless it is sent again and was delivered with its cargo. Views of
-        groups that it makes have the same ids at all companions, whether it takes effect before the signal here or
-        after it; unless it is late, and after the signal at all."""
+        groups that it makes have the same ids at all companions, whether it takes effect in the regular configuration
+        here or behind its end; unless it is late, and behind the end at all."""
         last = self._last.get((message.originator, message.sender), 0)
         if message.is_again and 0 < message.source <= last:
             self.dropped += 1
