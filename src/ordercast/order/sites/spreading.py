@@ -78,9 +78,9 @@ class Spreading:
         self._asked.clear()
         self._kept_size, self._kept_max, self._kept_size_max = 0, KEPT_MAX, KEPT_SIZE_MAX
 
-    def kept_of(self, source: int) -> list[int]:
-        """Return the stamps of units of a stream that are kept, for whoever looks on."""
-        return [stamp for rank, stamp in self._kept if rank == source]
+    def kept_of(self, source: int) -> dict[int, KeptUnit]:
+        """Return the units of a stream that are kept, by stamp, for whoever looks on."""
+        return {stamp: kept for (rank, stamp), kept in self._kept.items() if rank == source}
 
     def update_of(self, rank: int) -> bytes | None:
         """Return the newest update of a stream that is known, likewise."""

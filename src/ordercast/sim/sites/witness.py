@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from ordercast.checker.verdict import Verdict
@@ -25,7 +25,8 @@ from ordercast.order.sites.frames import RecoveredFrame, StateFrame, UpdateFrame
 from ordercast.order.sites.interest import wants_of
 from ordercast.order.sites.node import SitesNode
 from ordercast.order.sites.order import WideOrder
-from ordercast.order.sites.spreading import Spreading
+from ordercast.order.sites.routes import reaches
+from ordercast.order.sites.spreading import KeptUnit
 from ordercast.order.sites.states import REGULAR
 from ordercast.order.sites.tape import Where
 from ordercast.order.sites.units import BodyKind, Unit
@@ -179,10 +180,11 @@ class SitesWitness:
             other = self._engines.get(tape.view.fragments[parent].representative)
             if other is None or not self._is_quiet(tape, other) or other.speaker.spreading.epoch != spreading.epoch:
                 continue
-            lost = _kept(other.speaker.spreading, source) - _kept(spreading, source)
-            lost = {stamp for stamp in lost if stamp >= tape.order.streams[source].line}
+            beyond = reaches(tree, tape.rank)
+            stable = max(tape.order.stable, other.tape.order.stable)
+            lost = sorted(_lost(other.speaker.spreading.kept_of(source), spreading.kept_of(source), beyond, stable))
             if lost:
-                what = f"unit {min(lost)} of stream {source} is at its parent and is not on its way"
+                what = f"unit {lost[0]} of stream {source} is at its parent and is not on its way"
                 self._find(SitesPromise.ROUTES, what, tape)
 
     def _is_quiet(self, tape: WatchedTape, other: SitesNode) -> bool:
@@ -282,5 +284,12 @@ class SitesWitness:
                             self._find(SitesPromise.ORPHANS, what, tape)
 
 
-def _kept(spreading: Spreading, source: int) -> set[int]:
-    return set(spreading.kept_of(source))
+def _lost(there: dict[int, KeptUnit], here: dict[int, KeptUnit], beyond: int, stable: int) -> Iterator[int]:
+    """Iterate over the stamps of units that a parent ought to have sent: all that it has, whole to whoever needs them
+    or leads on to whoever does. What is needed here, and what the parent itself has hollow, is not on its way."""
+    for stamp, unit in there.items():
+        is_needed = bool(unit.needs & beyond)
+        if stamp < stable or (is_needed and unit.is_hollow):
+            continue
+        if stamp not in here or (is_needed and here[stamp].is_hollow):
+            yield stamp

@@ -331,7 +331,7 @@ def test_an_early_frame_that_cannot_be_true_is_dropped_when_its_time_has_come() 
     speaker._take(B, encode(ProposeFrame(VIEW.proposal)), T0)
     tape.enter(VIEW)
     speaker.after_entry(T0)
-    assert len(speaker.dropped) == 4 and speaker.spreading.kept_of(1) == [400]
+    assert len(speaker.dropped) == 4 and list(speaker.spreading.kept_of(1)) == [400]
     assert max(stamp for stamp, _ in speaker.entries) == 400, "the clock of the ring goes no further"
 
 
