@@ -17,14 +17,14 @@ import pytest
 from ordercast.groups.desk import GroupDesk
 from ordercast.groups.envelope import Head
 from ordercast.groups.layer import Groups, MessageRun, Output
-from ordercast.groups.snapshot import decode_snapshot
+from ordercast.groups.snapshot import Snapshot, decode_snapshot
 from ordercast.groups.table import DaemonReport, Group, Notice, Table
 from ordercast.groups.turns import Turn, Turns
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Install
 from ordercast.model.events import Dropped, Transition, ViewId
 from ordercast.model.events import View as GroupView
-from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.ids import ProcessId
 from ordercast.model.promises import AnyPromise, SessionPromise
 from ordercast.model.promises import GroupPromise as Promise
 from ordercast.session.client_half import ClientHalf
@@ -58,9 +58,9 @@ def _everybody_is_a_companion(patch: pytest.MonkeyPatch) -> None:
     right = Table.merge
 
     def wrong(
-        self: Table, reports: Mapping[ProcessId, DaemonReport], together: Collection[ProcessId], at: ViewId, why: str
+        self: Table, reports: Mapping[ProcessId, DaemonReport], together: Collection[ProcessId], *rest: Any
     ) -> list[Notice]:
-        return right(self, reports, reports.keys(), at, why)
+        return right(self, reports, reports.keys(), *rest)
 
     patch.setattr(Table, "merge", wrong)
 
@@ -69,9 +69,9 @@ def _companions_for_ever(patch: pytest.MonkeyPatch) -> None:
     """Those who were lost and came back count as having been there all the time."""
     right = Groups._begin_configuration
 
-    def wrong(self: Groups, view: Configuration, outputs: list[Output]) -> None:
+    def wrong(self: Groups, view: Configuration, outputs: list[Output], *, is_uneven: bool) -> None:
         before = self._together
-        right(self, view, outputs)
+        right(self, view, outputs, is_uneven=is_uneven)
         self._together = before
 
     patch.setattr(Groups, "_begin_configuration", wrong)
@@ -262,12 +262,13 @@ def _merge_taken_for_settled(patch: pytest.MonkeyPatch) -> None:
     """Nobody gathers: who comes is known when it joins."""
     right = Groups._begin_configuration
 
-    def wrong(self: Groups, view: Configuration, outputs: list[Output]) -> None:
+    def wrong(self: Groups, view: Configuration, outputs: list[Output], *, is_uneven: bool) -> None:
         self._together = frozenset(view.members)
         right(
             self,
             Configuration(view.kind, view.id, view.members, view.previous, view.members, view.reason, view.position),
             outputs,
+            is_uneven=is_uneven,
         )
 
     patch.setattr(Groups, "_begin_configuration", wrong)
@@ -286,9 +287,8 @@ def _leave_shown_while_signalled(patch: pytest.MonkeyPatch) -> None:
 def _first_piece_is_all(patch: pytest.MonkeyPatch) -> None:
     """Snapshots come in pieces, and nobody waits for the last."""
 
-    def wrong(data: bytes, daemon: str) -> tuple[ConfigurationId, bool, dict[str, list[str]]]:
-        ring, _, groups = decode_snapshot(data, daemon)
-        return ring, True, groups
+    def wrong(data: bytes, daemon: str) -> Snapshot:
+        return decode_snapshot(data, daemon)._replace(is_last=True)
 
     patch.setattr("ordercast.groups.snapshot.PIECE_SIZE_MAX", 40)
     patch.setattr("ordercast.groups.layer.decode_snapshot", wrong)

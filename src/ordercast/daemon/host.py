@@ -257,7 +257,8 @@ class GroupHost(Participant):
     def _viewed(self, effect: Install) -> None:
         if self._on_configuration is not None:
             self._on_configuration(effect.configuration)
-        self._carry_out_groups(self.desk.install(effect.configuration, parts=effect.parts))
+        outputs = self.desk.install(effect.configuration, parts=effect.parts, is_uneven=effect.is_uneven)
+        self._carry_out_groups(outputs)
 
     def on_parted(self, effect: Parted) -> None:
         self._carry_out_groups(self.desk.part(effect))

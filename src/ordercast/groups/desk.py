@@ -139,9 +139,11 @@ class GroupDesk:
     def deliver(self, deliver: Deliver) -> list[DeskOutput]:
         return self._take(self.groups.deliver(deliver))
 
-    def install(self, configuration: Configuration, *, parts: bool = False) -> list[DeskOutput]:
+    def install(
+        self, configuration: Configuration, *, parts: bool = False, is_uneven: bool = False
+    ) -> list[DeskOutput]:
         self._turns.begin_again()
-        return self._take(self.groups.install(configuration, parts=parts))
+        return self._take(self.groups.install(configuration, parts=parts, is_uneven=is_uneven))
 
     def part(self, parted: Parted) -> list[DeskOutput]:
         return self._take(self.groups.part(parted))

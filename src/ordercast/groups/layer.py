@@ -17,7 +17,7 @@ kept, and applied after them. The states and their names in the paper (section 6
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ from ordercast.groups.envelope import leave_payload as leave_payload
 from ordercast.groups.names import AT, checked_client, checked_daemon, daemon_of
 from ordercast.groups.runs import Confirmed as Confirmed
 from ordercast.groups.runs import MessageRun as MessageRun
-from ordercast.groups.snapshot import decode_snapshot, encode_snapshot
+from ordercast.groups.snapshot import Snapshot, decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice, Table
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Install, Parted, Placed
@@ -111,6 +111,7 @@ class _Gathering:
 
     view: Configuration
     reports: dict[ProcessId, dict[str, list[str]]] = field(default_factory=dict)
+    behind: dict[ProcessId, set[str]] = field(default_factory=dict)  # whose clients had other views of which groups
     complete: set[ProcessId] = field(default_factory=set)
     names: dict[ProcessId, str] = field(default_factory=dict)  # of the daemons that have told something
     kept: list[_Stretch | Install | Parted] = field(default_factory=list)  # what the stream brought meanwhile
@@ -120,17 +121,18 @@ class _Gathering:
         """Whether something of this daemon's is kept."""
         return any(isinstance(kept, _Stretch) and kept.originator == originator for kept in self.kept)
 
-    def add(self, daemon: ProcessId, name: str, groups: dict[str, list[str]], is_last: bool) -> None:
+    def add(self, daemon: ProcessId, name: str, snapshot: Snapshot) -> None:
         """WireError when the daemon gives itself another name than before."""
         if self.names.setdefault(daemon, name) != name:
             raise WireError(f"a snapshot of a daemon that is called {self.names[daemon]} and {name}")
         report = self.reports.setdefault(daemon, {})
-        for group, members in groups.items():
+        self.behind.setdefault(daemon, set()).update(snapshot.behind)
+        for group, members in snapshot.groups.items():
             if group in report:
                 report[group] += members
             else:
                 report[group] = members
-        if is_last:
+        if snapshot.is_last:
             self.complete.add(daemon)
 
     @property
@@ -150,6 +152,7 @@ class Groups:
         self._gone: dict[ProcessId, None] = {}  # daemons that had names and have left, the latest last
         self._transition: Configuration | None = None
         self._parted: set[str] | None = None  # the groups for which it has begun; None: all
+        self._behind: dict[str, ViewId] = {}  # groups whose present view here was made behind it, where others differ
         self._gathering: _Gathering | None = None
         self._twins: set[tuple[str, tuple[ProcessId, ...]]] = set()  # daemons of one name, as told
         self.own_changes = 0  # joins, leaves and disconnections of clients here that have come, in the order of sending
@@ -193,13 +196,14 @@ class Groups:
                     index = self._take(stretch, index, outputs, ordered=deliver.ordered)
         return outputs
 
-    def install(self, view: Configuration, *, parts: bool = False) -> list[Output]:
-        """`parts`: a transitional configuration begins for groups when the engine says so (`part`)."""
+    def install(self, view: Configuration, *, parts: bool = False, is_uneven: bool = False) -> list[Output]:
+        """`parts`: a transitional configuration begins for groups when the engine says so (`part`). `is_uneven`: those
+        who came along into a regular one may have come by different views of groups."""
         outputs: list[Output] = []
         if view.kind is ConfigurationKind.TRANSITIONAL:
             self._end_configuration(Install(view, parts=parts), outputs)
         else:
-            self._begin_configuration(view, outputs)
+            self._begin_configuration(view, outputs, is_uneven=is_uneven)
         return outputs
 
     def part(self, parted: Parted) -> list[Output]:
@@ -355,12 +359,13 @@ class Groups:
             return at
         return ViewId(self._transition.id, at.position)
 
-    def _begin_configuration(self, view: Configuration, outputs: list[Output]) -> None:
+    def _begin_configuration(self, view: Configuration, outputs: list[Output], *, is_uneven: bool) -> None:
         at = ViewId(view.id, view.position)
         self._routes.clear()
-        has_merged = self._gathering is None
+        has_merged = self._gathering is None and not is_uneven
         if self._gathering is not None:
             self._give_up(self._gathering, outputs)
+        behind = self._made_behind(self._transition, is_uneven=is_uneven)
         self._transition = self._parted = None
         self._together = self._together.intersection(view.transitional)
         self._call({daemon: self._names[daemon] for daemon in self._together})
@@ -370,7 +375,16 @@ class Groups:
         self.table.drop_partitioned()
         self._gathering = _Gathering(view)
         head = encode_head(Head(Kind.GROUPS, self._daemon, ()))
-        outputs.append(Announce([head + piece for piece in encode_snapshot(view.id, self.table.report())]))
+        outputs.append(Announce([head + piece for piece in encode_snapshot(view.id, self.table.report(), behind)]))
+
+    def _made_behind(self, end: Configuration | None, *, is_uneven: bool) -> Collection[str]:
+        """Return the groups whose present views here were made behind the end of a configuration: others who came along
+        may have made theirs before it, if it ended unevenly."""
+        views = self.table.own_views() if is_uneven or self._behind else {}
+        self._behind = {group: view for group, view in self._behind.items() if views.get(group) == view}
+        if is_uneven and end is not None:
+            self._behind |= {group: view for group, view in views.items() if view.configuration == end.id}
+        return self._behind.keys()
 
     def _keep(self, gathering: _Gathering, stretch: _Columns, index: int, outputs: list[Output]) -> int:
         """Take the snapshot at this index, or keep what comes before the next snapshot; return where to go on."""
@@ -392,9 +406,9 @@ class Groups:
     def _take_snapshot(self, gathering: _Gathering, originator: ProcessId, payload: bytes) -> None:
         head = head_bytes_of(payload)
         name = decode_head(head).sender
-        configuration, is_last, groups = decode_snapshot(payload[len(head) :], name)
-        if configuration == gathering.view.id:
-            gathering.add(originator, name, groups, is_last)
+        snapshot = decode_snapshot(payload[len(head) :], name)
+        if snapshot.configuration == gathering.view.id:
+            gathering.add(originator, name, snapshot)
 
     def _merge(self, gathering: _Gathering, outputs: list[Output]) -> None:
         """All snapshots are here, at the same place in the order at everybody who gets them all."""
@@ -402,7 +416,8 @@ class Groups:
         self._routes.clear()
         self._look_for_twins(gathering.names, outputs)
         at = ViewId(view.id, view.position)
-        notices = self.table.merge(gathering.reports, self._together, at, view.reason.text)
+        notices = self.table.merge(gathering.reports, self._together, at, view.reason.text, gathering.behind)
+        self._behind = {}
         outputs += notices
         outputs += [Changed((notice.news.group,), False) for notice in notices if isinstance(notice.news, Left)]
         self._together = frozenset(view.members)

@@ -3,13 +3,15 @@
     configuration: seq (8), representative (8) | last (1) | groups: length (1), name, members (4), each so
 
 Members have their full names (alice@n1), and are clients of the daemon that tells. A large group may be cut over
-several pieces.
+several pieces. A highest bit in the number of members, which is no part of it, says that their view of the group was
+made behind the end of the configuration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from struct import Struct
+from typing import NamedTuple
 
 from ordercast.groups.names import checked_group, checked_member, clients_of
 from ordercast.model.errors import UsageError, WireError
@@ -19,16 +21,28 @@ from ordercast.wire.reader import ByteReader
 PIECE_SIZE_MAX = 32_000
 _FIXED = Struct(">QQB")
 _COUNT = Struct(">I")
+_BEHIND = 1 << 31
 
 
-def encode_snapshot(configuration: ConfigurationId, groups: Mapping[str, Sequence[str]]) -> list[bytes]:
+class Snapshot(NamedTuple):
+    """One piece."""
+
+    configuration: ConfigurationId
+    is_last: bool
+    groups: dict[str, list[str]]  # members, by group
+    behind: set[str]  # groups whose present view was made behind the end of the configuration
+
+
+def encode_snapshot(
+    configuration: ConfigurationId, groups: Mapping[str, Sequence[str]], behind: Collection[str] = ()
+) -> list[bytes]:
     """At least one piece; the last one says that it is."""
-    bodies = [b"".join(entries) for entries in _pieces(groups)] or [b""]
+    bodies = [b"".join(entries) for entries in _pieces(groups, behind)] or [b""]
     last = len(bodies) - 1
     return [_FIXED.pack(*configuration, at == last) + body for at, body in enumerate(bodies)]
 
 
-def _pieces(groups: Mapping[str, Sequence[str]]) -> Iterator[list[bytes]]:
+def _pieces(groups: Mapping[str, Sequence[str]], behind: Collection[str]) -> Iterator[list[bytes]]:
     entries: list[bytes] = []
     size = _FIXED.size
     for group in sorted(groups):
@@ -41,7 +55,8 @@ def _pieces(groups: Mapping[str, Sequence[str]]) -> Iterator[list[bytes]]:
                 length += len(members[at])
                 at += 1
             if at > start:
-                entries.append(name + _COUNT.pack(at - start) + b"".join(members[start:at]))
+                count = at - start | _BEHIND * (group in behind)
+                entries.append(name + _COUNT.pack(count) + b"".join(members[start:at]))
                 size += length
             if at < len(members):  # the piece is full; an empty one has room for any name
                 yield entries
@@ -50,10 +65,10 @@ def _pieces(groups: Mapping[str, Sequence[str]]) -> Iterator[list[bytes]]:
         yield entries
 
 
-def decode_snapshot(data: bytes, daemon: str) -> tuple[ConfigurationId, bool, dict[str, list[str]]]:
-    """Return the configuration, whether this is the last piece, and the members by group. WireError for what cannot be
-    read, and for members that are no clients of this daemon."""
+def decode_snapshot(data: bytes, daemon: str) -> Snapshot:
+    """Read a piece. WireError for what cannot be read, and for members that are no clients of this daemon."""
     groups: dict[str, list[str]] = {}
+    behind: set[str] = set()
     is_client = clients_of(daemon).fullmatch
     reader = ByteReader(data, what="a snapshot")
     seq, representative, last = reader.unpack(_FIXED)
@@ -61,16 +76,18 @@ def decode_snapshot(data: bytes, daemon: str) -> tuple[ConfigurationId, bool, di
         while reader.left:
             group = checked_group(reader.name())
             (count,) = reader.unpack(_COUNT)
-            members = reader.names(count)
+            members = reader.names(count & ~_BEHIND)
             if not all(map(is_client, members)):
                 wrong = next(member for member in members if not is_client(member))
                 raise UsageError(f"{checked_member(wrong)} is no client of {daemon}")
             if not members:
                 raise UsageError("a group of nobody")
             groups.setdefault(group, []).extend(members)
+            if count & _BEHIND:
+                behind.add(group)
     except UsageError as error:
         raise WireError(f"a snapshot that cannot be read: {error}") from None
-    return ConfigurationId(seq, ProcessId(representative)), bool(last), groups
+    return Snapshot(ConfigurationId(seq, ProcessId(representative)), bool(last), groups, behind)
 
 
 def _named(name: str) -> bytes:

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ordercast.groups.sorted_names import SortedNames
 from ordercast.model.events import GroupNews, Left, Reason, Transition, View, ViewId
@@ -20,6 +20,7 @@ from ordercast.model.ids import ProcessId
 
 # What a daemon says of its clients: full names, by group.
 DaemonReport = Mapping[str, Collection[str]]
+NOBODY_BEHIND: Final[Mapping[ProcessId, Collection[str]]] = {}
 
 
 class Notice(NamedTuple):
@@ -92,6 +93,10 @@ class Table:
     def is_signalled(self, group: str) -> bool:
         """Whether its members have been told, in their present view, that some are out of reach."""
         return group in self._signalled
+
+    def own_views(self) -> dict[str, ViewId]:
+        """Return the present views of the groups of clients here."""
+        return {name: group.view for name, group in self._groups.items() if group.local}
 
     def groups(self) -> dict[str, int]:
         """How many members each has, sorted by name."""
@@ -213,10 +218,16 @@ class Table:
                 self._remove(name)
 
     def merge(
-        self, reports: Mapping[ProcessId, DaemonReport], together: Collection[ProcessId], at: ViewId, why: str
+        self,
+        reports: Mapping[ProcessId, DaemonReport],
+        together: Collection[ProcessId],
+        at: ViewId,
+        why: str,
+        behind: Mapping[ProcessId, Collection[str]] = NOBODY_BEHIND,
     ) -> list[Notice]:
         """All daemons of the new configuration have reported. `together`: those who have been with this one all the
-        time, and whose clients know what the clients here know. (Figure 6.24; deviations, G23)"""
+        time, and whose clients know what the clients here know, but in groups that either of both names in `behind`,
+        and the other does not. (Figure 6.24; deviations, G23)"""
         merged: dict[str, dict[str, ProcessId]] = {}
         for daemon in sorted(reports, reverse=True):  # of two with a client of one name the lower has it
             for name, members in reports[daemon].items():
@@ -239,7 +250,9 @@ class Table:
             group.partitioned.clear()
             notices += self._taken(group)
             if group.local:
-                shared = tuple(member for member in group.names if members[member] in together)
+                is_behind = name in behind.get(self._me, ())
+                along = [one for one in together if (name in behind.get(one, ())) == is_behind] if behind else together
+                shared = tuple(member for member in group.names if members[member] in along)
                 notices += _told(group, View(name, tuple(group.names), shared, Reason.NETWORK, (), at, why))
         self._signalled = {}
         return notices

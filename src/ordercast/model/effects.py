@@ -121,6 +121,7 @@ class Deliver:
 class Install:
     configuration: Configuration
     parts: bool = field(default=False, kw_only=True)  # it is transitional, and begins for groups as `Parted` names them
+    is_uneven: bool = field(default=False, kw_only=True)  # it is regular: companions may come by other views of groups
 
 
 @dataclass(slots=True)

@@ -181,6 +181,7 @@ class Occurrence(Enum):
     TREE_RECOVERED_FROM_SOURCE = "message recovered from its source alone"
     TREE_IMPLIED = "message implied by a later one"
     TREE_SIGNALLED_APART = "message of a group whose signal comes later than that of another"
+    TREE_ENDED_UNEVENLY = "configuration ended when an opening had taken effect at some companions alone"
     TREE_ORDERED_AGAIN = "message ordered again in a later configuration"
     TREE_DROPPED_AGAIN = "message that was ordered again dropped where it had been delivered"
     TREE_SENT_AGAIN = "messages of an ended configuration sent to those who lack them"

@@ -456,7 +456,7 @@ class Host:
                 if effect.configuration.kind is ConfigurationKind.REGULAR:
                     life.view = effect.configuration
                 if life.station is not None:
-                    life.station.install(effect.configuration, parts=effect.parts)
+                    life.station.install(effect)
             case Persist():
                 self._persist(life, effect)
             case Alarm():

@@ -16,8 +16,7 @@ from ordercast.groups.desk import DeskOutput, GroupDesk
 from ordercast.groups.layer import Confirmed, MessageRun, PassedOver, Relisted, Warned
 from ordercast.groups.table import Notice
 from ordercast.groups.turns import Turn
-from ordercast.model.configuration import Configuration
-from ordercast.model.effects import Deliver, Parcel, Parted, Placed
+from ordercast.model.effects import Deliver, Install, Parcel, Parted, Placed
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, ProcessId, node_of
 from ordercast.model.service import Service
@@ -114,9 +113,10 @@ class Station:
 
     # The engine's stream
 
-    def install(self, view: Configuration, *, parts: bool) -> None:
+    def install(self, install: Install) -> None:
+        view = install.configuration
         self.tally.installs(self.desk.groups, view)
-        self._carry_out(self.desk.install(view, parts=parts))
+        self._carry_out(self.desk.install(view, parts=install.parts, is_uneven=install.is_uneven))
         self.tally.installed(self.desk.groups)
 
     def part(self, parted: Parted) -> None:

@@ -158,12 +158,12 @@ class Stage:
         for daemon in self._daemons(names):
             self._take(daemon, daemon.groups.part(Parted(groups)))
 
-    def begin(self, *names: str) -> ConfigurationId:
-        """The regular configuration; `end` has been called for the same daemons."""
+    def begin(self, *names: str, is_uneven: bool = False) -> ConfigurationId:
+        """The regular configuration; `end` has been called for the same daemons. `is_uneven`: the engine says so."""
         members = tuple(sorted(daemon.process for daemon in self._daemons(names)))
         ring = ConfigurationId(self._ring_seq, members[0])
         for daemon in self._daemons(names):
-            self._install(daemon, ring, members, daemon.transitional)
+            self._install(daemon, ring, members, daemon.transitional, is_uneven=is_uneven)
         return ring
 
     def form(self, *names: str) -> ConfigurationId:
@@ -256,13 +256,18 @@ class Stage:
         return self._ring_seq
 
     def _install(
-        self, daemon: Daemon, ring: ConfigurationId, members: Sequence[ProcessId], transitional: Sequence[ProcessId]
+        self,
+        daemon: Daemon,
+        ring: ConfigurationId,
+        members: Sequence[ProcessId],
+        transitional: Sequence[ProcessId],
+        *,
+        is_uneven: bool = False,
     ) -> None:
         previous, daemon.ring, daemon.configuration = daemon.configuration, ring, ring
         daemon.announced.clear()  # an engine would send it in the new configuration, where it is ignored
-        self._take(
-            daemon, daemon.groups.install(view_of(ConfigurationKind.REGULAR, ring, members, transitional, previous))
-        )
+        view = view_of(ConfigurationKind.REGULAR, ring, members, transitional, previous)
+        self._take(daemon, daemon.groups.install(view, is_uneven=is_uneven))
 
     def _take(self, daemon: Daemon, outputs: Sequence[Output]) -> None:
         for output in outputs:

@@ -465,7 +465,7 @@ def test_a_snapshot_has_what_was_known_when_the_configuration_came() -> None:
     (payload,) = stage.daemons["n1"].announced
     head = encode_head(Head(Kind.GROUPS, "n1", ()))
     assert payload.startswith(head)
-    assert decode_snapshot(payload[len(head) :], "n1") == (ring, True, {"g": ["a@n1"]})
+    assert decode_snapshot(payload[len(head) :], "n1") == (ring, True, {"g": ["a@n1"]}, set())
 
 
 def test_clients_are_asked_to_wait_while_snapshots_are_awaited() -> None:

@@ -86,6 +86,61 @@ def test_a_view_behind_the_end_of_its_group_is_not_that_of_those_who_had_it_befo
     assert views["g"].id.position == views["h"].id.position
 
 
+def _uneven() -> Stage:
+    """n1 has taken the join of its client to g, and n2 takes it behind the end of g: both lose n3, whose client was in
+    all groups."""
+    stage = Stage("n1", "n2", "n3")
+    stage.together("n1", "n2", "n3")
+    for client in ("b@n2", "c@n3"):
+        stage.join(client, "g", "h")
+    joined = stage.join("a@n1", "g", to=["n1", "n3"])
+    behind, regular = stage.daemons["n2"], stage.daemons["n2"].ring
+    stage.end("n1", "n2", parts=True)
+    stage.part("n2", groups=("g",))
+    parcel = parcel_of(joined, process_of("n1"), join_payload("a@n1", ("g",)))
+    stage._take(behind, behind.groups.deliver(Deliver(behind.configuration, regular, [parcel], views_of=regular)))
+    stage.part("n1", "n2")
+    return stage
+
+
+def test_who_had_another_view_of_a_group_did_not_come_along_in_it() -> None:
+    """The view of n1's client is of the configuration that ended, that of n2's was made behind its end."""
+    stage = _uneven()
+    assert stage.last_view("a@n1").id != stage.last_view("b@n2").id
+    stage.forget()
+    stage.begin("n1", "n2", is_uneven=True)
+    assert stage.told("a@n1") == [], "snapshots are awaited"
+    stage.exchange("n1", "n2")
+    assert stage.told("a@n1") == ["g = a b; with a; network"]
+    assert stage.told("b@n2") == ["g = a b; with b; network", "h = b; with b; network"]
+    stage.form("n1", "n2", "n3")
+    stage.exchange("n1", "n2", "n3")
+    assert stage.told("a@n1") == ["g = a b c; with a b; network"], "they had the same view since"
+
+
+def test_other_views_are_remembered_until_snapshots_are_complete() -> None:
+    stage = _uneven()
+    stage.begin("n1", "n2", is_uneven=True)
+    stage.forget()
+    stage.form("n1", "n2")
+    stage.exchange("n1", "n2")
+    assert stage.told("a@n1") == ["g = a b; with a; network"]
+    assert stage.told("b@n2") == ["g = a b; with b; network", "h = b; with b; network"]
+
+
+def test_a_view_that_both_have_later_makes_up_for_it() -> None:
+    """While snapshots are awaited another client joins, and the configuration ends: all take that join in its end."""
+    stage = _uneven()
+    stage.begin("n1", "n2", is_uneven=True)
+    stage.forget()
+    stage.join("d@n2", "g")
+    stage.form("n1", "n2")
+    assert stage.view_ids("a@n1") == stage.view_ids("b@n2")
+    stage.forget()
+    stage.exchange("n1", "n2")
+    assert stage.told("a@n1") == ["g = a b d; with a b d; network"]
+
+
 def test_signals_are_kept_in_their_places_while_snapshots_are_awaited() -> None:
     stage = Stage("n1", "n2")
     stage.join("a@n1", "g")

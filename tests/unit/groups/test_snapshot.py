@@ -20,7 +20,7 @@ LONGEST = "d" * GROUP_SIZE_MAX
 def put_together(pieces: Sequence[bytes], daemon: str = "n1") -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for number, piece in enumerate(pieces, 1):
-        ring, is_last, part = decode_snapshot(piece, daemon)
+        ring, is_last, part, _ = decode_snapshot(piece, daemon)
         assert ring == RING
         assert is_last == (number == len(pieces)), "only the last piece says that it is"
         for group, members in part.items():
@@ -38,12 +38,12 @@ def test_the_bytes_of_a_snapshot() -> None:
 
 def test_a_daemon_without_clients_says_so_in_one_piece() -> None:
     (piece,) = encode_snapshot(RING, {})
-    assert decode_snapshot(piece, "n1") == (RING, True, {})
+    assert decode_snapshot(piece, "n1") == (RING, True, {}, set())
 
 
 def test_groups_are_written_by_name_and_members_as_they_come() -> None:
     (piece,) = encode_snapshot(RING, {"h": ["b@n1"], "g": ["a@n1", "b@n1"]})
-    _, _, groups = decode_snapshot(piece, "n1")
+    groups = decode_snapshot(piece, "n1").groups
     assert list(groups) == ["g", "h"]
     assert groups == {"g": ["a@n1", "b@n1"], "h": ["b@n1"]}
 
@@ -78,9 +78,17 @@ def test_no_size_of_what_goes_before_makes_a_piece_too_large_or_loses_anybody() 
         assert put_together(pieces) == groups
 
 
+def test_groups_with_other_views_are_marked_in_all_pieces() -> None:
+    members = [longest_client(number) for number in range(1_000)]
+    pieces = encode_snapshot(RING, {"g": members, "h": members[:1]}, {"g"})
+    read = [decode_snapshot(piece, LONGEST) for piece in pieces]
+    assert len(read) > 2 and {group for piece in read for group in piece.behind} == {"g"}
+    assert [name for piece in read for name in piece.groups.get("g", ())] == members
+
+
 def test_a_group_of_nobody_is_not_told() -> None:
     (piece,) = encode_snapshot(RING, {"g": [], "h": ["a@n1"]})
-    assert decode_snapshot(piece, "n1")[2] == {"h": ["a@n1"]}
+    assert decode_snapshot(piece, "n1").groups == {"h": ["a@n1"]}
 
 
 @pytest.mark.parametrize(

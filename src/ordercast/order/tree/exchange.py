@@ -127,6 +127,12 @@ class TreeExchange:
 
     # What comes of it
 
+    @property
+    def is_uneven(self) -> bool:
+        """Whether an opening has taken effect at some companions, and not at others: it makes views of groups in the
+        configuration there, and behind its end here."""
+        return len({self._reports[one].opened for one in self.companions}) > 1
+
     def owed(self) -> list[Owed]:
         """Return what this process still has to deliver, in order."""
         assert self.plan is not None

@@ -182,7 +182,7 @@ class TreeNode(TreeFacts):
         if self._course is None:
             delivering = Delivering(configuration.id)
             self._course = self.make_course(self._me, configuration, self._config, self._source, delivering)
-            yield from self._begin(configuration, ())
+            yield from self._begin(Install(configuration), ())
             return
         self._saying.own.clear()
         self._bundle = None
@@ -224,11 +224,13 @@ class TreeNode(TreeFacts):
         yield from counted({Occurrence.TREE_ORDERED_AGAIN: again, Occurrence.LARGE_SENT_AGAIN: cut})
         cut = course.delivering.begin(following.id)
         yield from counted({Occurrence.LARGE_CUT: cut})
+        if exchange.is_uneven:
+            yield note(Occurrence.TREE_ENDED_UNEVENLY)
         view = regular_after(transitional, following)
         self._course = self.make_course(self._me, view, self._config, course.source, course.delivering)
         self._exchange = self._next = None
         ahead, self._ahead = self._ahead, []
-        yield from self._begin(view, ahead)
+        yield from self._begin(Install(view, is_uneven=exchange.is_uneven), ahead)
 
     def _reconciled(self, exchange: TreeExchange) -> Iterator[Effect]:
         """Everybody has the same of all trees that were: go on in the configuration."""
@@ -256,14 +258,14 @@ class TreeNode(TreeFacts):
         view = course.configuration
         return Bundle(self._link_config, self._cluster, self._me, view.id, view.members, course.links_epoch)
 
-    def _begin(self, view: Configuration, ahead: Sequence[tuple[Spot, ProcessId, int, int, bytes]]) -> Iterator[Effect]:
+    def _begin(self, view: Install, ahead: Sequence[tuple[Spot, ProcessId, int, int, bytes]]) -> Iterator[Effect]:
         """A configuration begins: say what is wanted here, and take what the control stream has brought in it."""
         self._bundle = self._bundle_of(self._course_now)
         self._manager.begin()
         self._loads.begin()
         self._flow.story.begin()
         self._saying.begin(f"={self._me:x}")
-        yield Install(view)
+        yield view
         for message in ahead:
             yield from self._ordered(*message)
 

@@ -26,3 +26,23 @@ def test_whoever_was_cut_off_when_the_control_stream_ended_the_configuration_com
     for one in (A, B, C):
         exchange.report(one, reports[one])
     assert exchange.plan is not None and exchange.companions == along
+
+
+@pytest.mark.parametrize(("opened", "is_uneven"), [((3, 3, 3), False), ((3, 3, 4), True), ((2, 3, 3), True)])
+def test_an_end_is_uneven_when_companions_have_taken_different_openings(
+    opened: tuple[int, int, int], is_uneven: bool
+) -> None:
+    process = Rehearsal(A, {})
+    exchange = TreeExchange(process.course, (A, B, C), {})
+    for one, last in zip((A, B, C), opened, strict=True):
+        exchange.report(one, exchange.mine._replace(opened=last))
+    assert exchange.is_uneven == is_uneven
+
+
+def test_who_does_not_come_along_makes_no_end_uneven() -> None:
+    process = Rehearsal(A, {})
+    exchange = TreeExchange(process.course, (A, B, C), {})
+    exchange.report(A, exchange.mine)
+    exchange.report(B, exchange.mine)
+    exchange.report(C, exchange.mine._replace(opened=9, installed=LATER))
+    assert exchange.companions == (A, B) and not exchange.is_uneven
