@@ -111,7 +111,7 @@ class _Gathering:
 
     view: Configuration
     reports: dict[ProcessId, dict[str, list[str]]] = field(default_factory=dict)
-    behind: dict[ProcessId, set[str]] = field(default_factory=dict)  # whose clients had other views of which groups
+    behind: dict[ProcessId, set[str]] = field(default_factory=dict)  # groups whose views were made behind an end
     complete: set[ProcessId] = field(default_factory=set)
     names: dict[ProcessId, str] = field(default_factory=dict)  # of the daemons that have told something
     kept: list[_Stretch | Install | Parted] = field(default_factory=list)  # what the stream brought meanwhile
@@ -126,7 +126,8 @@ class _Gathering:
         if self.names.setdefault(daemon, name) != name:
             raise WireError(f"a snapshot of a daemon that is called {self.names[daemon]} and {name}")
         report = self.reports.setdefault(daemon, {})
-        self.behind.setdefault(daemon, set()).update(snapshot.behind)
+        if snapshot.behind:
+            self.behind.setdefault(daemon, set()).update(snapshot.behind)
         for group, members in snapshot.groups.items():
             if group in report:
                 report[group] += members

@@ -250,8 +250,7 @@ class Table:
             group.partitioned.clear()
             notices += self._taken(group)
             if group.local:
-                is_behind = name in behind.get(self._me, ())
-                along = [one for one in together if (name in behind.get(one, ())) == is_behind] if behind else together
+                along = _with_like_views(name, self._me, together, behind) if behind else together
                 shared = tuple(member for member in group.names if members[member] in along)
                 notices += _told(group, View(name, tuple(group.names), shared, Reason.NETWORK, (), at, why))
         self._signalled = {}
@@ -295,6 +294,13 @@ class Table:
             for member, names in members.items()
             for name in names
         }
+
+
+def _with_like_views(
+    name: str, me: ProcessId, together: Collection[ProcessId], behind: Mapping[ProcessId, Collection[str]]
+) -> set[ProcessId]:
+    is_behind = name in behind.get(me, ())
+    return {one for one in together if (name in behind.get(one, ())) == is_behind}
 
 
 def _told(group: Group, news: GroupNews) -> list[Notice]:
