@@ -50,6 +50,16 @@ def _views_of_delivery(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Delivering, "control", control)
 
 
+def _views_behind_as_before(patch: pytest.MonkeyPatch) -> None:
+    """A view that a join makes behind the end of its group has the id that it has before the end."""
+    patch.setattr(Groups, "_view_id", lambda self, group, at: at)
+
+
+def _views_taken_for_alike(patch: pytest.MonkeyPatch) -> None:
+    """Whoever comes along does so in all groups, whatever views its clients have had."""
+    patch.setattr("ordercast.groups.table._with_like_views", lambda name, me, together, behind: together)
+
+
 def _joins_at_once(patch: pytest.MonkeyPatch) -> None:
     """A join is submitted whether the messages of its group come here or not."""
     patch.setattr(Interests, "is_ready", lambda self, groups: True)
@@ -87,6 +97,7 @@ def _hold_stops_none(patch: pytest.MonkeyPatch) -> None:
 
 
 GROUP_FAULTS = [
+    PlantedFault("views behind the end of a group as before it", _views_behind_as_before, range(163, 164)),
     PlantedFault("HOLD that stops all", _hold_stops_all, range(114, 120)),
     PlantedFault("HOLD that stops none", _hold_stops_none, range(29, 30)),
     PlantedFault("places of what does not come back are not told", _no_places, range(0, 8)),
@@ -94,6 +105,7 @@ GROUP_FAULTS = [
 RARE_FAULTS = [  # that show in few runs: sought by command
     PlantedFault("one signal for all groups", _one_signal_for_all, range(0, 1000)),
     PlantedFault("views name the configuration of delivery", _views_of_delivery, range(0, 1000)),
+    PlantedFault("views of one join taken for alike", _views_taken_for_alike, range(0, 1000)),
     PlantedFault("joins before interest is in force", _joins_at_once, range(0, 1000)),
     PlantedFault("confirmations in the order of knowledge", _confirmed_as_known, range(0, 1000)),
 ]
