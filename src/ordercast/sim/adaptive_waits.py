@@ -36,6 +36,11 @@ class Reader:
     moved_at: int = 0  # when the last delivery, or request, or pause was, or the wait began
     seen_at: int = 0  # when it last did something
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it lacks others' places below the lowest that it has."""
+        return bool(self.places) and not self.places[min(self.places)]
+
 
 class Waits:
     def __init__(self, options: SimOptions) -> None:
@@ -59,17 +64,19 @@ class Waits:
         reader = self._readers.get(process)
         if reader is None or not isinstance(effect, Broadcast):
             return
+        was_waiting = reader.is_waiting
         for packet in effect.packets:
             self._read(reader, packet)
             if packet[KIND_AT] == ASK:
                 reader.moved_at = now
+        if not was_waiting:
+            reader.moved_at = now  # with what it sends itself a wait may begin
 
     def received(self, process: ProcessId, packets: Sequence[Packet], now: int) -> None:
         reader = self._readers.get(process)
         if reader is None:
             return
-        is_waiting = bool(reader.places) and not reader.places[min(reader.places)]
-        if not is_waiting or now - reader.seen_at > self._pause:  # whoever did not run could not ask
+        if not reader.is_waiting or now - reader.seen_at > self._pause:  # whoever did not run could not ask
             reader.moved_at = now
         elif now - reader.moved_at > self._patience:
             text = f"place {min(reader.places)} waits for {(now - reader.moved_at) / 1e6:.0f} ms, and nobody is asked"

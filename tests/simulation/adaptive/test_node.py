@@ -38,6 +38,10 @@ from .planted import THIRDS, TOKEN_DROPPED
         (SwarmKind.NETWORKS, 2),
         (SwarmKind.NETWORKS, 11),
         (SwarmKind.NETWORKS, 239),  # acknowledgements came, and put off the request for the place that was waited for
+        (
+            SwarmKind.NETWORKS,
+            265,
+        ),  # the wait began with a packet of its own, after a while without any (the witness's fault)
     ],
 )
 def test_hostile_runs_are_valid(kind: SwarmKind, seed: int) -> None:
