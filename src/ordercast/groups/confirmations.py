@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from operator import eq
 
 from ordercast.groups.envelope import CONFIRM, FLAGS_AT, KIND_AT, Kind
 from ordercast.groups.runs import Confirmed, MessageRun
@@ -40,6 +41,10 @@ class ConfirmationOrder:
         if not awaited:
             return []  # it has ended
         came = self._came.setdefault(session, {})
+        if not came and self._is_in_turn(awaited, run):
+            for _ in run.payloads:
+                awaited.popleft()
+            return [confirmed]
         for index, key in enumerate(zip(run.services, run.payloads, strict=False)):
             came.setdefault(key, deque()).append(Confirmed(session, _one_of(run, index)))
         told = []
@@ -49,6 +54,13 @@ class ConfirmationOrder:
                 del came[awaited[0]]
             awaited.popleft()
         return told
+
+    @staticmethod
+    def _is_in_turn(awaited: deque[_Key], run: MessageRun) -> bool:
+        """Whether the messages of a run are just those that are to be confirmed next: they stay together."""
+        if len(run.payloads) > len(awaited):
+            return False
+        return all(map(eq, zip(run.services, run.payloads, strict=False), awaited))
 
 
 def _one_of(run: MessageRun, index: int) -> MessageRun:

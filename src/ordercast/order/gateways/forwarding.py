@@ -13,10 +13,12 @@ come without it, so those behind them, which are, release them here: the packets
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.notes import Occurrence
+from ordercast.order.gateways.bodies import size_of
 from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.forgetting import Stability
 from ordercast.order.gateways.holds import Holds
@@ -88,6 +90,8 @@ class Forwarding:
         # Links that began with a merge, by domain and gateway.
         self.links: dict[int, dict[ProcessId, Stamp]] = {domain: {} for domain in known.domains}
         self._aside: list[_Aside] = []
+        self._aside_lowest: dict[ConfigurationId, int] = {}  # the lowest seq of regular packets in it, by ring
+        self.aside_size = 0  # bytes of the packets in it
         self._aside_taken: dict[Stamp, set[object]] = defaultdict(set)
         self.strange = 0  # items of rings that nobody has told of
 
@@ -119,13 +123,29 @@ class Forwarding:
         """Take an item here, and before it what is kept for a younger link of the regular packets that its ring
         numbered below; return what of the item is new. These packets came the item's way too, for they came in order,
         but somebody on the way had them over the younger link first."""
-        if self._aside and isinstance(item, Stretch) and half is None:
-            kept = [aside for aside in self._aside if _is_below(aside, item)]
-            if kept:
-                self._aside = [aside for aside in self._aside if not _is_below(aside, item)]
+        if self._aside_lowest and isinstance(item, Stretch) and half is None:
+            first = item.seqs[0]
+            if self._aside_lowest.get(item.ring, first) < first:
+                kept = [aside for aside in self._aside if _is_below(aside, item)]
+                self._set_aside([aside for aside in self._aside if not _is_below(aside, item)])
                 for aside in sorted(kept, key=_first_seq):
                     self.take(aside.item, None)
         return self.take(item, half)
+
+    def _set_aside(self, items: Iterable[_Aside]) -> None:
+        self._aside.clear()
+        self._aside_lowest.clear()
+        self.aside_size = 0
+        for aside in items:
+            self._put_aside(aside)
+
+    def _put_aside(self, aside: _Aside) -> None:
+        self._aside.append(aside)
+        item = aside.item
+        if isinstance(item, Stretch):
+            self.aside_size += size_of(item.bodies)
+            if aside.half is None:
+                self._aside_lowest[item.ring] = min(item.seqs[0], self._aside_lowest.get(item.ring, item.seqs[0]))
 
     def _why_unlinked(self, since: Stamp) -> str | None:
         """Return why no item can have come over a link: this process is past the merge that began it, and has not had
@@ -286,7 +306,7 @@ class Forwarding:
     def _keep_aside(self, aside: _Aside, domain: int) -> None:
         new = self._new_aside(aside)
         if new is not None:
-            self._aside.append(aside._replace(item=new))
+            self._put_aside(aside._replace(item=new))
             self._known.occurred[Occurrence.NETWORK_KEPT_FOR_LINK] += 1
             self.forward(new, aside.since, domain, aside.half)
 
@@ -312,7 +332,7 @@ class Forwarding:
         ready = [aside for aside in self._aside if aside.since <= place]
         if not ready:
             return
-        self._aside = [aside for aside in self._aside if aside.since > place]
+        self._set_aside([aside for aside in self._aside if aside.since > place])
         for aside in ready:
             if aside.since in merges or aside.since <= self._known.stable:
                 self._take_in_order(aside.item, aside.half)

@@ -120,8 +120,8 @@ class RingNetwork:
 
     @property
     def undelivered_size(self) -> int:
-        """Bytes of packets that wait for their place in the order."""
-        return sum(stream.size for stream in self.known.streams.values())
+        """Bytes of packets that wait for their place in the order, or for a link to begin."""
+        return sum(stream.size for stream in self.known.streams.values()) + self.forwarding.aside_size
 
     def may_number(self, domain: int) -> bool:
         """Whether natives may go onto a ring: not while it is flushed for a merge."""

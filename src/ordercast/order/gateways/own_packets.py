@@ -21,13 +21,14 @@ OwnRun = StampedRun[Stretch]
 class OwnPackets:
     """Own packets that may be carried hollow: which of them were handed up and not passed with their bodies."""
 
-    __slots__ = ("_ahead", "_me", "_waiting")
+    __slots__ = ("_ahead", "_bare", "_me", "_waiting")
 
     def __init__(self, me: ProcessId) -> None:
         self._me = me
         # By the tag of their ring, in order.
         self._waiting: defaultdict[int, deque[OwnRun]] = defaultdict(deque)  # handed up, and not yet passed
         self._ahead: defaultdict[int, deque[OwnRun]] = defaultdict(deque)  # passed, since they came whole another way
+        self._bare: list[OwnRun] = []  # passed without their bodies: others of their ring were passed behind them
 
     def handed_up(self, tag: int, stretch: Stretch) -> None:
         """Hear of packets as the own ring has them that numbered them, regular or residual, in order."""
@@ -37,12 +38,15 @@ class OwnPackets:
     def passed(self, run: OwnRun) -> None:
         """Hear of packets that were passed with their bodies, in order."""
         if self._is_told_bare(run.content):
+            waiting = self._waiting[run.first[1]]
+            while waiting and waiting[0].last < run.first:
+                self._bare.append(waiting.popleft())
             self._ahead[run.first[1]] += _taken_out(self._waiting, run)
 
     def bare(self, place: Stamp) -> list[OwnRun]:
         """Return the own packets up to a place that were passed without their bodies, in order, each once. All that
         were passed with them have been told."""
-        found: list[OwnRun] = []
+        found, self._bare = self._bare, []
         for runs in self._waiting.values():
             while runs and runs[0].last <= place:
                 found.append(runs.popleft())

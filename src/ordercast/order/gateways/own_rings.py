@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from ordercast.model.effects import Deliver, Effect, Install, LeaveDone, Room
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, LeaveDone, Room
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Instant, NodeId, Seq
 from ordercast.model.inputs import Lane
@@ -139,6 +139,8 @@ class OwnRings:
         for effect in effects:
             if isinstance(effect, HandedUp):
                 self._came.append((attachment, effect))
+            elif isinstance(effect, Alarm) and effect.kind is AlarmKind.STORAGE_REPAIRED and self.is_without_storage:
+                continue  # another ring, or the clock, still waits for the disk, and will say so
             elif not isinstance(effect, Room) or attachment is self._attachments[0]:
                 assert not isinstance(effect, Deliver | Install), "a ring in a network hands up packets"
                 onward.append(effect)

@@ -135,10 +135,11 @@ class Timeline:
             if stream.runs:
                 continue  # regular packets come first
             packet = stream.residual()
-            if self._known.missing(ring):
+            stamp = stream.stamp(packet.tick, packet.seqs[0]) if packet is not None else NEVER
+            if stamp > stream.front and self._known.missing(ring):  # up to the front others have them as regular ones
                 events.append(_Event(self._end_of(stream), _Kind.LOSS, ring))
             elif packet is not None:
-                events.append(_Event(stream.stamp(packet.tick, packet.seqs[0]), _Kind.RESIDUAL, ring))
+                events.append(_Event(stamp, _Kind.RESIDUAL, ring))
             elif all(after.id in self._known.born for after in self._known.successors(ring)):
                 events.append(_Event(self._known.place, _Kind.REMOVAL, ring))
         return min(events, default=None)
