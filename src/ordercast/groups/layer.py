@@ -219,10 +219,15 @@ class Groups:
     def placed(self, placed: Placed) -> list[Output]:
         """Confirm messages of clients here that no client here is to get."""
         outputs: list[Output] = []
-        for number, _, _, services, payloads, each, base in placed.parcels:
+        for number, originator, _, services, payloads, each, base in placed.parcels:
             places, index = Places(placed.origin, number, base, each, 0), 0
             while index < len(payloads):
-                head = head_bytes_of(payloads[index])
+                try:
+                    head = head_bytes_of(payloads[index])
+                except WireError:
+                    self._refuse(originator, "a group message whose head is wrong", outputs)
+                    index += 1
+                    continue
                 end = _end_of_row(payloads, index, head)
                 session = self._sessions.get(sender_of(head)) if head[FLAGS_AT] & CONFIRM else None
                 if session is not None and head[KIND_AT] == Kind.DATA:

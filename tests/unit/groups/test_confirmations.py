@@ -45,3 +45,19 @@ def test_what_is_for_others_alone_is_confirmed_in_its_turn() -> None:
     assert order.take(confirmed(50, Service.AGREED)) == []
     run = confirmed(40, Service.AGREED).run._replace(payloads=[other])
     assert numbers(order.take(Confirmed(7, run))) == [(40, 0), (50, 0)]
+
+
+def test_a_run_that_is_just_what_is_awaited_stays_whole() -> None:
+    order = ConfirmationOrder()
+    order.sent(7, [HEAD] * 4, Service.AGREED)
+    whole = confirmed(40, Service.AGREED, 3)
+    assert order.take(whole) == [whole]
+    assert numbers(order.take(confirmed(41, Service.AGREED, 2))) == [(41, 0)], "the other was not asked for"
+
+
+def test_a_run_before_which_something_waits_is_cut() -> None:
+    order, other = ConfirmationOrder(), data_head("a@n0", ("h",), confirm=True)
+    order.sent(7, [other, HEAD, HEAD], Service.AGREED)
+    assert order.take(confirmed(50, Service.AGREED, 2)) == []
+    run = confirmed(40, Service.AGREED).run._replace(payloads=[other])
+    assert numbers(order.take(Confirmed(7, run))) == [(40, 0), (50, 0), (50, 1)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ordercast.groups.envelope import CONFIRM, Head, Kind, encode_head
-from ordercast.groups.layer import Confirmed, Groups, MessageRun, data_head, join_payload
+from ordercast.groups.layer import Confirmed, Groups, MessageRun, PassedOver, data_head, join_payload
 from ordercast.model.effects import Deliver, Placed
 from ordercast.model.events import View
 from ordercast.model.ids import ConfigurationId, Position, ProcessId
@@ -167,6 +167,15 @@ def test_who_is_not_to_get_its_message_is_told_its_place() -> None:
     assert (confirmed.session, len(confirmed.run.payloads)) == (1, 2)
     assert confirmed.run.places.at(0) == Position(origin, 5, 1)
     assert confirmed.run.last == Position(origin, 5, 2)
+
+
+def test_a_place_of_what_cannot_be_a_message_is_refused() -> None:
+    groups, origin = Groups(process_of("n1"), "n1"), ConfigurationId(8, ProcessId(1))
+    groups.connect("a", 1)
+    asked = data_head("a@n1", ("g",), confirm=True) + b"x"
+    outputs = groups.placed(Placed(origin, [parcel_of(5, ProcessId(1), asked, b"?", asked)]))
+    assert [type(output) for output in outputs] == [Confirmed, PassedOver, Confirmed]
+    assert [output.run.last.slot for output in outputs if isinstance(output, Confirmed)] == [0, 2]
 
 
 def test_the_places_of_changes_are_not_confirmed() -> None:

@@ -88,3 +88,11 @@ def test_a_bound_that_cannot_be_true_is_not_used() -> None:
     clock = StoredClock()
     assert not clock.start({CLOCK_KEY: bytes([255] * 8)})
     assert clock.tick == 0
+
+
+def test_a_bound_that_covers_what_was_met_just_so_is_in_use_again() -> None:
+    clock = _started()
+    clock.writes()
+    assert clock.go_without() and not clock.go_without()
+    clock.hear(CLOCK_RESERVE)
+    assert clock.persisted() and not clock.is_without

@@ -76,13 +76,14 @@ class PassingUp:
 
     def places(self, runs: Iterable[StampedRun[Stretch]]) -> list[Effect]:
         """Return the places of messages of this process that the order has passed without them: users here cannot be
-        owed them."""
+        owed them. Large ones always come whole."""
         effects: list[Effect] = []
         for run in runs:
             tick, tag, _ = run.first
-            parcels = [parcel for parcel, _ in parcels_of(run.content)]
-            self.own += _count(parcels)
-            effects.append(Placed(ConfigurationId(tick, ProcessId(tag)), parcels))
+            parcels = [parcel for parcel, parts in parcels_of(run.content) if parcel[2] and not parts]
+            if parcels:
+                self.own += _count(parcels)
+                effects.append(Placed(ConfigurationId(tick, ProcessId(tag)), parcels))
         return effects
 
     # Messages on both sides of a merge

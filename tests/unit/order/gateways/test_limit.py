@@ -45,6 +45,15 @@ def test_packets_above_the_limit_wait(network: RingNetwork) -> None:
     assert network.limit(11) and len(_passed(network)) == 1
 
 
+def test_packets_that_wait_above_the_limit_keep_back_a_change_behind_them(network: RingNetwork) -> None:
+    network.limit(10)
+    _packets(network, 5, 11)
+    network.install(DOMAIN, (), ALONE, NEXT)
+    assert [event.last[0] for event in _passed(network) if not isinstance(event, NetworkView)] == [5]
+    network.limit(11)
+    assert len(_passed(network)) == 1
+
+
 def test_a_view_above_the_limit_waits(network: RingNetwork) -> None:
     network.limit(19)
     network.install(DOMAIN, (), ALONE, NEXT)

@@ -78,3 +78,34 @@ def test_what_others_sent_is_none_of_it() -> None:
     own.handed_up(TAG, _stretch(1))
     own.passed(_run(2))
     assert _bare(own, 9) == []
+
+
+def test_what_is_passed_piece_by_piece_is_not_bare() -> None:
+    own = OwnPackets(ME)
+    own.handed_up(TAG, _stretch(1, 2, 3, 4))
+    for seqs in ((1, 2), (3,), (4,)):
+        own.passed(_run(*seqs))
+    assert _bare(own, 9) == []
+    own.handed_up(TAG, _stretch(5, 6))
+    own.handed_up(TAG, _stretch(7))
+    own.passed(_run(6))
+    assert _bare(own, 9) == [(5,), (7,)]
+
+
+def test_what_was_passed_by_is_bare_though_others_behind_it_were_passed() -> None:
+    own = OwnPackets(ME)
+    for seq in range(1, 7):
+        own.handed_up(TAG, _stretch(seq))
+    for seq in (2, 5):
+        own.passed(_run(seq))
+    assert _bare(own, 9) == [(1,), (3,), (4,), (6,)]
+    assert _bare(own, 9) == []
+
+
+def test_nothing_stays_of_rings_of_which_nothing_waits() -> None:
+    own = OwnPackets(ME)
+    for tag in range(100):
+        own.handed_up(tag, _stretch(1))
+        own.passed(_run(1, tag=tag))
+        assert _bare(own, 9, tag=1000) == []
+    assert not own._waiting and not own._ahead

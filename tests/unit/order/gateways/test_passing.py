@@ -43,3 +43,9 @@ def test_places_of_own_messages_count_as_passed_up() -> None:
     assert (number, originator, list(payloads)) == (3, ME, [b"lone"])
     assert (list(senders), list(services)) == ([5], [Service.AGREED])
     assert passing.own == 1
+
+
+def test_a_packet_that_cannot_be_has_no_place() -> None:
+    passing = PassingUp(_view(1, sources=frozenset({ME})))
+    stretch = Stretch(ConfigurationId(1028, ME), 9, ME, (3,), (b"\xff",), mask=2)
+    assert passing.places([StampedRun((9, 7, 3), (9, 7, 3), stretch)]) == [] and passing.own == 0
