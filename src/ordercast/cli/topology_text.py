@@ -12,6 +12,7 @@ from ordercast.model.quantities import size_text
 from ordercast.order.gateways.drawing import Drawing
 
 SHORT_NS = 1 * SECOND  # that everything may wait, for order takes rotations
+_DISK = "the disk of this node"
 
 
 def explained(section: Document) -> list[str]:
@@ -34,7 +35,7 @@ def waits_for(section: Document) -> str:
     waiting = section["waiting"]
     if waiting is None:
         return ""
-    missing = listed(waiting["rings"] or waiting["processes"] or ["its turn"])
+    missing = listed(waiting["rings"] or waiting["processes"] or [_DISK if waiting.get("for_disk") else "its turn"])
     return f"{_what(waiting)} has waited {lasted(waiting['for_ns'])} for {missing}"
 
 
@@ -58,6 +59,11 @@ def _waiting(section: Document) -> Iterator[str]:
             yield _advice_on(ring, section)
     elif waiting["processes"]:
         yield f"{sentence}: {_why_processes(waiting)}. See that they run, and that their rings form."
+    elif waiting.get("for_disk"):
+        yield (
+            f"{sentence}: the number at which its next life begins has to be stored there before it goes on. See that "
+            "its state folder can be written; it goes on without storage after a while, and says so."
+        )
     else:
         yield f"{sentence}."
 

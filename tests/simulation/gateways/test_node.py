@@ -85,7 +85,9 @@ def test_a_view_above_what_is_stored_waits_for_the_disk() -> None:
 
 def test_storage_is_in_use_again_when_all_that_waits_for_it_is_stored() -> None:
     """The disk of n4 is mended; its ring's seq is stored, and the bound of its clock is not, when it crashes."""
-    crashes = [f"{at}s {what} n0" for at, what in ((0.2, "crash"), (0.25, "restart"), (0.4, "crash"), (0.45, "restart"))]
+    crashes = [
+        f"{at}s {what} n0" for at, what in ((0.2, "crash"), (0.25, "restart"), (0.4, "crash"), (0.45, "restart"))
+    ]
     crashes += ["0.52s crash n3", "0.6s crash n0", "0.65s restart n0", "1.2s restart n3"]
     disk = ["0.1s fail-disk n4", "1.1s mend-disk n4", "1.1023s crash n4", "1.12s restart n4"]
     faults = tuple(map(fault_from, (*crashes, *disk)))

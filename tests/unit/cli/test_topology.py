@@ -96,6 +96,10 @@ def test_explain_says_what_waits_and_where_to_look() -> None:
     assert "bob: it is not known that they have the message" in safe
     (birth, *_) = explained(_section(waiting=_wait(2, processes="g1", what="the birth of a ring")))
     assert "they have not said whether they went along" in birth
+    (disk, *_) = explained(_section(waiting=_wait(2) | {"for_disk": True}))
+    assert "has waited 2.0 s for the disk of this node: the number at which its next life begins" in disk
+    (turn, *_) = explained(_section(waiting=_wait(2)))
+    assert "has waited 2.0 s for its turn." in turn
     (nowhere,) = explained(_section(parts=[]))
     assert "in no network yet" in nowhere
 

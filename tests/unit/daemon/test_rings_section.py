@@ -69,6 +69,9 @@ def test_what_waits_for_long_and_who_holds_are_warnings(node: FakeNode) -> None:
     stuck = replace(status, section=replace(status.section, waiting=waiting, holds=holds))
     warnings = " ".join(advised(stuck).warnings)
     assert "delivery has waited for 5 s for segment1" in warnings
+    waiting = replace(waiting, rings=(), for_disk=True)
+    on_disk = replace(status, section=replace(status.section, waiting=waiting))
+    assert "delivery has waited for 5 s for the disk" in " ".join(advised(on_disk).warnings)
     assert "dora has asked everybody to stop for 3 s: the application is behind" in warnings
     assert "waited" not in " ".join(advised(status).warnings)
 

@@ -121,6 +121,7 @@ class NetworkWaitStatus:
     for_ns: int
     rings: tuple[str, ...]  # that may still bring something before it
     processes: tuple[str, ...]  # whose word is missing
+    for_disk: bool = False  # the clock's bound is not stored here, and nothing else is missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +151,9 @@ class RingsSection:
 
         waiting = self.waiting
         if waiting is not None and waiting.for_ns >= SILENT_NS:
-            missing = waiting.rings or waiting.processes
-            yield (
-                f"delivery has waited for {waiting.for_ns / SECOND:.0f} s for {' '.join(missing) or 'itself'}: see "
-                "`ordercast topology explain`"
-            )
+            missing = " ".join(waiting.rings or waiting.processes) or ("the disk" if waiting.for_disk else "itself")
+            lasted = f"{waiting.for_ns / SECOND:.0f} s"
+            yield f"delivery has waited for {lasted} for {missing}: see `ordercast topology explain`"
         for hold in self.holds:
             if hold.for_ns >= SILENT_NS:
                 yield f"{hold.process} has asked everybody to stop for {hold.for_ns / SECOND:.0f} s: {hold.reason}"
@@ -259,4 +258,5 @@ class _Told:
             0 if since is None else self._node.now() - since,
             tuple(dict.fromkeys(map(self._ring, waiting.fronts))),
             self._names(waiting.processes),
+            waiting.for_disk,
         )

@@ -8,7 +8,7 @@ carried, and merges under way, are told by those who are there.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from ordercast.model.ids import ConfigurationId, ProcessId
@@ -67,6 +67,7 @@ class Awaiting:
     originator: ProcessId | None  # of a message
     fronts: tuple[ConfigurationId, ...]  # rings that may still bring something below it
     processes: Names  # whose word is missing: that they have the message, or went along with the change
+    for_disk: bool = False  # it waits for nothing else than that the clock's bound is stored here
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,13 @@ def _unspoken(flush: Flush) -> Names:
 
 
 def _waiting(network: RingNetwork) -> Awaiting | None:
+    found = _next(network)
+    if found is None or found.fronts or found.processes:
+        return found
+    return replace(found, for_disk=found.stamp > network.timeline.limit)
+
+
+def _next(network: RingNetwork) -> Awaiting | None:
     known, change = network.known, network.timeline.next_change()
     lanes = [known.streams[ring] for ring in known.parts]
     packets = min((lane for lane in lanes if lane.runs), key=lambda lane: lane.runs[0].first, default=None)

@@ -8,6 +8,7 @@ from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.items import LogicalRing, Stretch
 from ordercast.order.gateways.merging import PhysicalRing
 from ordercast.order.gateways.network import RingNetwork
+from ordercast.order.gateways.observed import snapshot_of
 from ordercast.order.gateways.timeline import Passed
 from ordercast.order.gateways.views import NetworkView
 
@@ -42,6 +43,8 @@ def test_packets_above_the_limit_wait(network: RingNetwork) -> None:
     _packets(network, 5, 10, 11)
     assert [event.last[0] for event in _passed(network) if not isinstance(event, NetworkView)] == [5, 10]
     assert network.known.place[0] == 10 and _passed(network) == []
+    waiting = snapshot_of(network).waiting
+    assert waiting is not None and waiting.for_disk and waiting.stamp[0] == 11
     assert network.limit(11) and len(_passed(network)) == 1
 
 

@@ -35,7 +35,7 @@ def test_the_next_message_waits_for_the_ring_whose_front_is_low() -> None:
     assert [ring.undelivered for ring in seen.rings] == [1, 1, 0] and seen.undelivered == 2
     waiting = seen.waiting
     assert waiting is not None and waiting.kind is WaitKind.MESSAGE and waiting.stamp[0] == 13
-    assert waiting.ring == stage.ids["B"] and waiting.fronts == (stage.ids["C"],)
+    assert waiting.ring == stage.ids["B"] and waiting.fronts == (stage.ids["C"],) and not waiting.for_disk
     assert dict(seen.attachments)[ProcessId(Q)] == (1, 2) and seen.gateways.keys() == people(Q, R)
 
 
