@@ -252,6 +252,17 @@ def test_a_later_wait_for_the_bound_has_a_patience_of_its_own() -> None:
     assert _goes_without(solo.wait(1))
 
 
+def test_the_patience_is_for_one_write_of_the_bound() -> None:
+    solo, clock = _heard_above_the_bound()
+    solo.pass_token(timestamp=10 * CLOCK_RESERVE)
+    solo.wait(solo.config.storage_patience_ns - 1)
+    clock.persisted()
+    solo._keep(solo.node.clock_stored(solo.now))
+    assert clock.writes()
+    assert not _goes_without(solo.wait(solo.config.storage_patience_ns - 1))
+    assert _goes_without(solo.wait(1))
+
+
 def test_a_life_waits_for_the_ring_seq_although_the_clock_is_stored() -> None:
     clock, stored = _stored(7000)
     solo = AttachedSolo(ONE, clock, stored=stored)

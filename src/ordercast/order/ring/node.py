@@ -17,6 +17,7 @@ from ordercast.order.membership.frame import Frame
 from ordercast.order.membership.past import Parts
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import moves
+from ordercast.order.membership.timers import Timer
 from ordercast.order.neighbours import NO_NEIGHBOURS
 from ordercast.order.outbox import Outbox
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
@@ -119,6 +120,7 @@ class RingNode(Frame):
     def clock_stored(self, now: Instant, *, is_again: bool = False) -> list[Effect]:
         """A higher bound of the clock is on stable storage; `is_again`: after the process had gone on without it."""
         step = self._begin(now)
+        step.facts.timers.cancel(Timer.CLOCK)  # what waits for a yet higher bound has the patience of that write
         if is_again:
             step.clock_stored()
         self._state = self._state.on_persisted(step)
