@@ -21,7 +21,7 @@ from ordercast.order.membership.bounds import (
     RING_SEQ_LEAP,
     RING_SEQ_MAX,
 )
-from ordercast.order.membership.hearing import lifetime_of
+from ordercast.order.membership.hearing import KNOWN_FACTOR, lifetime_of
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.header import PART_SHIFT, Part
 from ordercast.wire.messages import Announcement, CommitToken, Leave, Token
@@ -98,6 +98,27 @@ def test_whoever_leaps_is_not_heard_so_that_nobody_tries_to_merge_with_it() -> N
     effects = solo.wait(SMALL.announce_ns)
     assert all(not announcement.heard for announcement in sent(effects, Announcement))
     assert solo.node.state_name == "Operational"
+
+
+def _is_heard(solo: Solo, ring: ConfigurationId) -> bool:
+    """Whether THREE's data packets of a ring show that it is alive."""
+    solo.give_packets(packet_of(1, originator=THREE, ring=ring))
+    return THREE in sent(solo.wait(SMALL.announce_ns), Announcement)[-1].heard
+
+
+def test_a_join_whose_ring_seq_leaps_casts_no_doubt_on_the_ring_that_its_sender_had() -> None:
+    solo, theirs = Solo(ONE).to_ring_of_one(), ConfigurationId(4, THREE)
+    solo.give(replace(solo.join_of(THREE, ring_seq=NUMBER_MAX - 100), ring=theirs))
+    assert _is_heard(solo, theirs)
+
+
+def test_of_rings_that_cannot_be_only_so_many_are_remembered() -> None:
+    solo = Solo(ONE).to_ring_of_one()
+    count = KNOWN_FACTOR * SMALL.members_max + 1
+    rings = [ConfigurationId(NUMBER_MAX - index, THREE) for index in range(count)]
+    solo.give(*(Announcement(ring, THREE, (THREE,), (ONE, THREE)) for ring in rings))
+    assert not _is_heard(solo, rings[1])
+    assert _is_heard(solo, rings[0])
 
 
 def test_a_process_that_was_led_far_up_is_believed_after_some_time() -> None:
