@@ -59,11 +59,11 @@ class Row:
     def run(self, hosts: Hosts, seconds: float) -> None:
         answers = answers_of(hosts, self.case, seconds, sys.executable)
         outcome = outcome_of(self.case, answers)
-        costs = {answer["node"]: answer["cpu"] * 1e6 / max(1, answer["delivered"]) for answer in answers}
+        costs = {answer["node"]: answer["cpu"] * 1e6 / answer["delivered"] for answer in answers if answer["delivered"]}
         ordinary = [cost for node, cost in costs.items() if node not in self.gateways]
         self.per_s.append(outcome.per_s if self.case.spread == 1 else self._in_sum(answers))
-        self.cpu_us.append(sum(ordinary) / len(ordinary))
-        self.gateway_us += [costs[node] for node in self.gateways]
+        self.cpu_us += [sum(ordinary) / len(ordinary)] if ordinary else []
+        self.gateway_us += [costs[node] for node in self.gateways if node in costs]  # one may be owed nothing
         self.p50_us += [outcome.p50_us] if outcome.p50_us else []
         holds = sum(answer["occurred"].get(Occurrence.NETWORK_HELD.value, 0) for answer in answers)
         self.holds_per_s.append(holds / seconds)
