@@ -21,7 +21,7 @@ from ordercast.order.membership.bounds import CLOCK_LEAP
 from ordercast.order.ring.two_queues import NATIVE_BLOCK, Freight
 from ordercast.wire.codec import NUMBER_MAX, encode
 from ordercast.wire.head import CLUSTER as CLUSTER_FIELD
-from ordercast.wire.head import cluster_id_from
+from ordercast.wire.head import HEAD_SIZE, cluster_id_from
 from ordercast.wire.header import DESCRIPTOR_SIZE, EXTENDED, FLAGS_AT, HEADER_SIZE, PART_SHIFT, SAFE, Heading, Part
 from ordercast.wire.messages import CommitEntry, CommitToken, Token
 from ordercast.wire.run import PacketRun, RawRun, build_runs
@@ -553,6 +553,14 @@ def test_who_is_heard_in_a_domain_that_is_not_its_own_is_told_to_a_person_once()
     effects = [one for _ in range(2) for one in Solo.give_packets(solo, packet)]
     (alarm,) = [one for one in effects if isinstance(one, Alarm)]
     assert alarm.text.startswith("domains are crossed: n1 is heard on the ring 'office' with packets of 'lab'")
+
+
+def test_a_packet_of_another_domain_that_ends_in_its_head_names_nobody() -> None:
+    solo = AttachedSolo(others=("lab",))
+    solo.to_ring_of_one()
+    packet = encode(cluster_id_from(SMALL.cluster, "gateways", "lab"), solo.join_of(ONE, TRIO))
+    effects = [one for size in range(HEAD_SIZE + 1) for one in Solo.give_packets(solo, packet[:size])]
+    assert not [one for one in effects if isinstance(one, Alarm)]
 
 
 @pytest.mark.parametrize(("share", "count"), [(1.0, 4), (1.5, 6), (2.0, 8), (3.0, 8)])

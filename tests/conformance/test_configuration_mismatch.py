@@ -58,6 +58,9 @@ def test_forged_nodes_cannot_raise_alarms_without_end() -> None:
     strangers = [process(10 + number) for number in range(100)]
     effects = solo.give(*(solo.join_of(one, (one, solo.me), digests=digests) for one in strangers))
     assert len(alarms(effects)) == KNOWN_FACTOR * 4
+    known, unknown = strangers[0], strangers[-1]
+    again = [solo.join_of(one, (one, solo.me), digests=doubled("rest_ns")) for one in (known, unknown)]
+    assert [alarm.process for alarm in alarms(solo.give(*again))] == [known]
 
 
 def test_equal_configurations_raise_no_alarm() -> None:

@@ -22,6 +22,7 @@ from ordercast.order.membership.bounds import (
     RING_SEQ_MAX,
 )
 from ordercast.order.membership.hearing import KNOWN_FACTOR, lifetime_of
+from ordercast.order.membership.suspicion import WARN_AGAIN_NS
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.header import PART_SHIFT, Part
 from ordercast.wire.messages import Announcement, CommitToken, Leave, Token
@@ -100,10 +101,28 @@ def test_whoever_leaps_is_not_heard_so_that_nobody_tries_to_merge_with_it() -> N
     assert solo.node.state_name == "Operational"
 
 
+def test_a_number_that_cannot_be_is_told_again_after_a_while() -> None:
+    solo = Solo(ONE).to_ring_of_one()
+    far = Announcement(ConfigurationId(NUMBER_MAX, THREE), THREE, (THREE,), (ONE, THREE))
+    assert kinds(solo.give(far)) == [AlarmKind.IMPLAUSIBLE]
+    solo.wait(WARN_AGAIN_NS - 1)
+    assert not kinds(solo.give(far))
+    solo.wait(1)
+    assert kinds(solo.give(far)) == [AlarmKind.IMPLAUSIBLE]
+
+
 def _is_heard(solo: Solo, ring: ConfigurationId) -> bool:
     """Whether THREE's data packets of a ring show that it is alive."""
     solo.give_packets(packet_of(1, originator=THREE, ring=ring))
     return THREE in sent(solo.wait(SMALL.announce_ns), Announcement)[-1].heard
+
+
+def test_a_ring_is_doubted_no_longer_than_evidence_lasts() -> None:
+    solo, far = Solo(ONE).to_ring_of_one(), ConfigurationId(NUMBER_MAX, THREE)
+    solo.give(Announcement(far, THREE, (THREE,), (ONE, THREE)))
+    solo.wait(LIFETIME - 1)
+    assert not _is_heard(solo, far)
+    assert _is_heard(solo, far)
 
 
 def test_a_join_whose_ring_seq_leaps_casts_no_doubt_on_the_ring_that_its_sender_had() -> None:
