@@ -58,8 +58,8 @@ sealed: $(READY)  ## keys of a loaded cluster changed again and again, then floo
 bench-core: $(READY)  ## CPU time of the engine per packet and per message
 	$(BIN)/python bench/core.py
 
-bench-memory: $(READY)  ## memory over ten million messages, one member slow
-	$(BIN)/python bench/memory.py
+bench-memory: $(READY)  ## memory over ten million messages, one member slow; ARGS='--engine adaptive' for the other engine
+	$(BIN)/python bench/memory.py $(ARGS)
 
 bench-live: $(READY)  ## live nodes in namespaces beside Corosync and the raw limit (root); ARGS=--quick for a short one
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
