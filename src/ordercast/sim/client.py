@@ -104,7 +104,7 @@ class SimClient:
 
     @property
     def is_idle(self) -> bool:
-        return not self._inbox and not self._outbox and self.up.is_empty
+        return not self._inbox and not self._outbox
 
     # What it asks for
 

@@ -39,10 +39,12 @@ class Pipe:
     is_over: bool = False  # nothing more is written
     _busy_until: int = 0
     _pieces: list[bytes] = field(default_factory=list)  # on their way
+    _is_ending: bool = False  # and so is the end
 
     @property
     def is_empty(self) -> bool:
-        return not self._pieces
+        """Nothing is on its way, nor is the end."""
+        return not (self._pieces or self._is_ending)
 
     def write(self, data: bytes) -> None:
         if self.is_over or not data:
@@ -56,8 +58,8 @@ class Pipe:
     def finish(self) -> None:
         """Nothing more is written: what is on its way arrives, and then the end."""
         if not self.is_over:
-            self.is_over = True
-            self.scheduler.schedule(self._arrival(), self.ended)
+            self.is_over = self._is_ending = True
+            self.scheduler.schedule(self._arrival(), self._end_arrived)
 
     def cut(self) -> None:
         """The connection breaks: what is on its way is lost."""
@@ -80,3 +82,7 @@ class Pipe:
         if self._pieces and self._pieces[0] is data:
             self._pieces.pop(0)
             self.arrive(data)
+
+    def _end_arrived(self) -> None:
+        self._is_ending = False
+        self.ended()

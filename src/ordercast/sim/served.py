@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 class Served:
+    up: Pipe  # from the client
+
     def __init__(self, station: Station, down: Pipe) -> None:
         self.desk = SessionDesk(self, station, station.rules, station.quota, station.counters)
         self.is_closing = False
@@ -56,7 +58,8 @@ class Served:
     @property
     def is_idle(self) -> bool:
         """Nothing is on its way in either direction."""
-        return self._down.is_empty and not (self._received or self._is_waiting or self.waiting_size)
+        is_under_way = not (self.up.is_empty and self._down.is_empty)
+        return not (is_under_way or self._received or self._is_waiting or self.waiting_size)
 
     def _read(self) -> None:
         while self._received and not self._is_waiting:

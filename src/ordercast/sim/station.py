@@ -221,7 +221,7 @@ class Station:
         client = SimClient(self, ClientHalf(name, policy, self._world.options.receive_credit or None), policy)
         is_prompt = self._world.options.prompt_clients
         served = Served(self, Pipe(self._world, self.rng, client.arrive, client.ended, is_prompt))
-        client.up = Pipe(self._world, self.rng, served.arrive, served.ended, is_prompt)
+        client.up = served.up = Pipe(self._world, self.rng, served.arrive, served.ended, is_prompt)
         welcome = served.greet(client.half.hello())
         if served.refusal:
             client.is_over = True
