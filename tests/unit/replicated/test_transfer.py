@@ -218,7 +218,7 @@ async def test_memory_is_bounded_at_both_sides() -> None:
 
     async with Donor() as donor:
         donor.offer(NAME, KEY, Made(2048))
-        got = Counting(("a", donor.place))
+        got = Counting(("a", donor.place), patience=Patience())  # every allocation is traced: it takes its time
         tracemalloc.start()
         try:
             await got.run()
