@@ -7,7 +7,7 @@ data path nothing is made, called or looked up per message. Who wants messages o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ordercast.model.configuration import Configuration
 from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Duration, ProcessId
-from ordercast.model.notes import Evidence, Note
+from ordercast.model.notes import Evidence, Note, Occurred, Occurrence
 from ordercast.model.roster import Entry, Roster
 
 # The messages of one packet, or of several in a row with equally many: (number of the first, originator, senders,
@@ -246,6 +246,11 @@ class Record:
 
     note: Note
     attachment: Attachment = MAIN  # whose ring, or whose networks, it speaks of
+
+
+def noted(counts: Mapping[Occurrence, int]) -> Iterator[Record]:
+    """Return a note of each that has happened, with how often."""
+    return (Record(Occurred(what, int(count))) for what, count in counts.items() if count)
 
 
 Act = (

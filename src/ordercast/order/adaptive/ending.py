@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.effects import Deliver, Effect, Install, Parcel, Record
+from ordercast.model.effects import Deliver, Effect, Install, Parcel, noted
 from ordercast.model.ids import ProcessId, Seq
-from ordercast.model.notes import Occurred, Occurrence
+from ordercast.model.notes import Occurrence
 from ordercast.order.adaptive.slots import Place
 from ordercast.order.membership.configurations import regular_configuration, transitional_configuration
 from ordercast.order.membership.recovery_plan import RecoveryPlan
@@ -50,7 +50,7 @@ def _note(merge: Merge, plan: RecoveryPlan, effects: list[Effect]) -> None:
         Occurrence.DISTRIBUTION_RECOVERED: merge.is_recovered,
         Occurrence.DISTRIBUTION_ABANDONED: merge.line.newest.base > plan.high_aru + 1,
     }
-    effects.extend(Record(Occurred(what)) for what, is_so in happened.items() if is_so)
+    effects.extend(noted(happened))
 
 
 def first_gap(merge: Merge, obligation: Collection[ProcessId], high_aru: Place) -> Place:
@@ -103,11 +103,11 @@ def _deliver_rest(
     safe = _messages((place, run) for place, run in owed if run.is_safe)
     gone = _messages(rest) - _messages(owed)
     _deliver(merge, owed, effects)
-    counts = (
-        (Occurrence.SAFE_IN_TRANSITIONAL, safe),
-        (Occurrence.GAP_DROPPED, gone),
-        (Occurrence.BEYOND_GAP_DELIVERED, beyond),
-        (Occurrence.LARGE_CUT, len(merge.large)),
-        (Occurrence.GAP_AMONG_COMPANIONS, int(bool(beyond) and len(plan.transitional) > 1)),
-    )
-    effects.extend(Record(Occurred(what, count)) for what, count in counts if count)
+    counts = {
+        Occurrence.SAFE_IN_TRANSITIONAL: safe,
+        Occurrence.GAP_DROPPED: gone,
+        Occurrence.BEYOND_GAP_DELIVERED: beyond,
+        Occurrence.LARGE_CUT: len(merge.large),
+        Occurrence.GAP_AMONG_COMPANIONS: bool(beyond) and len(plan.transitional) > 1,
+    }
+    effects.extend(noted(counts))

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.effects import Deliver, Effect, Install, Parcel, Record
+from ordercast.model.effects import Deliver, Effect, Install, Parcel, noted
 from ordercast.model.ids import NO_SEQ, ConfigurationId, ProcessId, Seq
-from ordercast.model.notes import Occurred, Occurrence
+from ordercast.model.notes import Occurrence
 from ordercast.order.large import LargeMessages
 from ordercast.order.membership.configurations import regular_configuration, transitional_configuration
 from ordercast.order.membership.recovery_plan import RecoveryPlan
@@ -115,8 +115,7 @@ class Delivery:
         effects.append(Install(transitional))
         self.view = transitional.id
         beyond = self._deliver_rest(plan.obligation, effects)
-        if beyond and len(plan.transitional) > 1:
-            effects.append(Record(Occurred(Occurrence.GAP_AMONG_COMPANIONS)))
+        effects.extend(noted({Occurrence.GAP_AMONG_COMPANIONS: bool(beyond) and len(plan.transitional) > 1}))
         effects.append(Install(regular_configuration(ring, transitional.id, plan.transitional, reason)))
 
     def _held_with_gaps(self) -> Iterator[tuple[Seq, PacketRun, bool]]:
@@ -148,11 +147,11 @@ class Delivery:
             beyond += delivered if gap else 0
             safe += delivered if run.is_safe else 0
         self._pass_up_rest(contiguous, parted, effects)
-        counts = (
-            (Occurrence.SAFE_IN_TRANSITIONAL, safe),
-            (Occurrence.GAP_DROPPED, gone),
-            (Occurrence.BEYOND_GAP_DELIVERED, beyond),
-            (Occurrence.LARGE_CUT, len(self.large)),
-        )
-        effects.extend(Record(Occurred(what, count)) for what, count in counts if count)
+        counts = {
+            Occurrence.SAFE_IN_TRANSITIONAL: safe,
+            Occurrence.GAP_DROPPED: gone,
+            Occurrence.BEYOND_GAP_DELIVERED: beyond,
+            Occurrence.LARGE_CUT: len(self.large),
+        }
+        effects.extend(noted(counts))
         return beyond

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ordercast.model.effects import Effect, Record
+from ordercast.model.effects import Effect, Record, noted
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Instant, ProcessId
-from ordercast.model.notes import Occurred, Occurrence, PacketDropped
+from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.order.membership.bounds import CLOCK_LEAP
 from ordercast.order.sites.codec import decode, encode
 from ordercast.order.sites.config import SitesConfig
@@ -385,7 +385,7 @@ class Speaker:
         """Return what has happened since this was asked last."""
         if not (self.occurred or self.dropped or self._alarms or self._neighbours.alarms):
             return []
-        effects: list[Effect] = [Record(Occurred(what, count)) for what, count in self.occurred.items() if count]
+        effects: list[Effect] = [*noted(self.occurred)]
         effects += (Record(PacketDropped(why), WIDE) for why in self.dropped)
         effects += [*self._alarms, *self._neighbours.alarms]
         self._alarms.clear()

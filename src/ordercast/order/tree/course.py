@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ordercast.model.configuration import Configuration
-from ordercast.model.effects import Alarm, AlarmKind, Effect, Record, Subscribed
+from ordercast.model.effects import Alarm, AlarmKind, Effect, Record, Subscribed, noted
 from ordercast.model.ids import NO_CONFIGURATION, ProcessId, process_text
-from ordercast.model.notes import Occurred, Occurrence, Opened
+from ordercast.model.notes import Occurrence, Opened
 from ordercast.order.tree.blocks import Close, Offer, decode_block
 from ordercast.order.tree.branch import Branch
 from ordercast.order.tree.builders.detours import edge_of
@@ -340,7 +340,7 @@ class Course:
 
     def occurrences(self) -> Iterator[Effect]:
         """Tell what has happened since this was asked last."""
-        return (Record(Occurred(what, count)) for what, count in self.branch.counts().items() if count)
+        return noted(self.branch.counts())
 
     def check_invariants(self) -> None:
         self.branch.check_invariants()

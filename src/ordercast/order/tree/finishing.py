@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
-from ordercast.model.effects import Effect, Install, Parted, Record
+from ordercast.model.effects import Effect, Install, Parted, Record, noted
 from ordercast.model.ids import POSITION_NUMBER_MAX, SLOT_MAX, ConfigurationId, Position, ProcessId
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.order.tree.exchange import TreeExchange
@@ -77,7 +77,7 @@ def finished(exchange: TreeExchange, transitional: Configuration | None) -> Iter
 def recovery_notes(exchange: TreeExchange) -> Iterator[Effect]:
     plan = exchange.plan
     assert plan is not None
-    return counted(
+    return noted(
         {
             Occurrence.TREE_RECOVERED_FROM_FORWARDER: plan.forwarded,
             Occurrence.TREE_RECOVERED_FROM_SOURCE: plan.by_source,
@@ -88,7 +88,3 @@ def recovery_notes(exchange: TreeExchange) -> Iterator[Effect]:
 
 def note(what: Occurrence, count: int = 1) -> Effect:
     return Record(Occurred(what, count))
-
-
-def counted(counts: dict[Occurrence, int]) -> Iterator[Effect]:
-    return (note(what, count) for what, count in counts.items() if count)

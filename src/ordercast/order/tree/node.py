@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
-from ordercast.model.effects import Broadcast, Deliver, Effect, Install, LeaveDone, Persist, Record, Room, SendTo
+from ordercast.model.effects import Broadcast, Deliver, Effect, Install, LeaveDone, Persist, Record, Room, SendTo, noted
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
     NO_CONFIGURATION,
@@ -31,7 +31,7 @@ from ordercast.order.tree.course import Course
 from ordercast.order.tree.delivering import Delivering, Spot
 from ordercast.order.tree.exchange import TreeExchange
 from ordercast.order.tree.facts import CONTROL, TreeFacts
-from ordercast.order.tree.finishing import counted, finished, note, recovery_notes, regular_after, transitional_of
+from ordercast.order.tree.finishing import finished, note, recovery_notes, regular_after, transitional_of
 from ordercast.order.tree.reports import Recovered, Report, encode_recovered, encode_report
 from ordercast.order.tree.saying import TAG_END
 from ordercast.order.tree.source import TreeSource, size_of
@@ -221,9 +221,9 @@ class TreeNode(TreeFacts):
         yield from finished(exchange, transitional)
         again, cut = course.source.start_over(exchange.own_held, along)
         yield from course.placed()
-        yield from counted({Occurrence.TREE_ORDERED_AGAIN: again, Occurrence.LARGE_SENT_AGAIN: cut})
+        yield from noted({Occurrence.TREE_ORDERED_AGAIN: again, Occurrence.LARGE_SENT_AGAIN: cut})
         cut = course.delivering.begin(following.id)
-        yield from counted({Occurrence.LARGE_CUT: cut})
+        yield from noted({Occurrence.LARGE_CUT: cut})
         if exchange.is_uneven:
             yield note(Occurrence.TREE_ENDED_UNEVENLY)
         view = regular_after(transitional, following)
@@ -238,7 +238,7 @@ class TreeNode(TreeFacts):
         assert exchange.plan is not None
         yield from finished(exchange, None)
         again, cut = course.source.start_over(exchange.own_held, None)
-        yield from counted(
+        yield from noted(
             {
                 Occurrence.TREE_RECONCILED: 1,
                 Occurrence.TREE_ORDERED_AGAIN: again,
