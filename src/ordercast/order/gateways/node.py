@@ -19,6 +19,7 @@ from ordercast.model.effects import (
     SendTo,
     Subscribed,
     Then,
+    noted,
 )
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
@@ -30,7 +31,7 @@ from ordercast.model.ids import (
     process_id_from,
 )
 from ordercast.model.inputs import Interest, Packet, Stored, Submission, Submissions
-from ordercast.model.notes import Occurred, PacketDropped
+from ordercast.model.notes import PacketDropped
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.attached import RingChange, RingPackets, no_block
@@ -300,7 +301,7 @@ class GatewayNode(OwnRings):
         self._network = self.make_network(self.process, rings, tick, self._is_filtering)
         self._begun.clear()
         self._has_news = True
-        self._passing = PassingUp(self._network.view)
+        self._passing = PassingUp(self._network.view, self._network.known.occurred)
         self._network.begun = self._begun_messages
         self._network.learn_begun = self._learn_begun
         return [self._passing.started()]
@@ -377,9 +378,8 @@ class GatewayNode(OwnRings):
 
     def _notes(self, network: RingNetwork) -> list[Effect]:
         """Tell what has happened, and what was dropped."""
-        occurred = network.known.occurred
-        effects: list[Effect] = [Record(Occurred(what, count)) for what, count in occurred.items() if count]
-        occurred.clear()
+        effects: list[Effect] = [*noted(network.known.occurred)]
+        network.known.occurred.clear()
         for dropped in (network.known.refused, *(attachment.dropped for attachment in self._attachments)):
             effects += (Record(PacketDropped(why)) for why in dropped)
             dropped.clear()

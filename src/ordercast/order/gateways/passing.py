@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Effect, Install, Parcel, Placed
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
+from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import BegunMessage, Processes, Stretch
 from ordercast.order.gateways.packets import parcels_of
 from ordercast.order.gateways.timeline import Passed
@@ -23,8 +25,9 @@ VIEW_SLOTS = 1 << 15  # slots from here on are those of views; no packet has so 
 class PassingUp:
     """The stream of one process: it puts large messages together, and makes two configurations of each view."""
 
-    def __init__(self, first: NetworkView) -> None:
+    def __init__(self, first: NetworkView, occurred: Counter[Occurrence]) -> None:
         self.view = first
+        self.occurred = occurred  # whoever takes it empties it
         self.large = LargeMessages()
         self.unsound = 0  # packets whose bodies cannot be
         self.own = 0  # messages of this process that were passed up, or whose places were
@@ -70,6 +73,7 @@ class PassingUp:
         origin, own = ConfigurationId(tick, ProcessId(tag)), stretch.originator == me
         if self._ending is not None:
             self._ending.withheld.append((origin, parcels, own))
+            self.occurred[Occurrence.SAFE_IN_TRANSITIONAL] += _count(parcels) if stretch.is_safe else 0
             return
         self.own += _count(parcels) if own else 0
         effects.append(Deliver(self.view.id, origin, parcels))
@@ -106,7 +110,9 @@ class PassingUp:
         """Return the effects of a view. Until their rings are gone, members who have left may deliver in the old
         view what is safe there: what comes up to that place is withheld, for the transitional configuration."""
         # The ring of one that has left may still bring the end of its message.
+        begun = len(self.large)
         self.large.keep(view.sources)
+        self.occurred[Occurrence.LARGE_CUT] += begun - len(self.large)
         self._begun = {key: self._begun[key] for key in self.large.parts}
         ending = self._ending = self._ending or _Ending(view, view.transitional)
         ending.along &= view.transitional

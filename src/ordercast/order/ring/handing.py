@@ -5,13 +5,12 @@ The messages in them are delivered by the network, in its own order; a large one
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.effects import Effect, Record
-from ordercast.model.ids import ProcessId, Seq
-from ordercast.model.notes import PacketDropped
+from ordercast.model.effects import Effect, Record, noted
+from ordercast.model.ids import Seq
+from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.order.attached import RingChange, RingPackets
 from ordercast.order.clock import Clock
 from ordercast.order.membership.bounds import CLOCK_LEAP
@@ -62,16 +61,22 @@ class HandingUp(Delivery):
         self._hand_up(plan.high_delivered, tick_max, effects)
         transitional = transitional_configuration(self.ring.id, self.delivered, plan, ring, reason)
         regular = regular_configuration(ring, transitional.id, plan.transitional, reason)
-        owed = [one for run in self._residual(plan.obligation) for one in _credible(run, tick_max, effects)]
+        residual = self._residual(plan, effects)
+        owed = [one for run in residual for one in _credible(run, tick_max, effects)]
         effects.append(RingChange(regular, owed, ring.birth))
 
-    def _residual(self, obligation: Collection[ProcessId]) -> list[PacketRun]:
+    def _residual(self, plan: RecoveryPlan, effects: list[Effect]) -> list[PacketRun]:
         """Return what is owed, packet by packet."""
-        return [
-            run.piece(seq, seq)
-            for seq, run, gap in self._held_with_gaps()
-            if not run.flags & RECOVERED and (not gap or run.originator in obligation)
-        ]
+        left = [each for each in self._held_with_gaps() if not each[1].flags & RECOVERED]
+        owed = [(seq, run, gap) for seq, run, gap in left if not gap or run.originator in plan.obligation]
+        beyond = sum(gap for _, _, gap in owed)
+        counts = {
+            Occurrence.GAP_DROPPED: len(left) - len(owed),
+            Occurrence.BEYOND_GAP_DELIVERED: beyond,
+            Occurrence.GAP_AMONG_COMPANIONS: beyond > 0 and len(plan.transitional) > 1,
+        }
+        effects += noted(counts)
+        return [run.piece(seq, seq) for seq, run, _ in owed]
 
 
 def _credible(run: PacketRun, tick_max: int, effects: list[Effect]) -> list[PacketRun]:
