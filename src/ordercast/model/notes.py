@@ -157,6 +157,7 @@ class Occurrence(Enum):
     HELD_BY_REACH = "sender held back by the reach"
     HELD_BY_WINDOW = "sender held back by the window"
     HELD_BY_APPLICATION = "sender held back by another's application"
+    HELD_BY_BUSY_HOSTS = "sender held back while hosts are busy"
     ACKS_GATHERED = "acknowledgement sent to one who tells all"
     OFFICE_HANDED_OVER = "another member became book-keeper"
 

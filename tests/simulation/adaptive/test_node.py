@@ -11,7 +11,9 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
 from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.adaptive.flow import Pace
 from ordercast.order.adaptive.repair import Repair
+from ordercast.order.adaptive.states.operational import Direct
 from ordercast.order.membership.states.recovery import Recovery
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
@@ -199,3 +201,31 @@ def test_what_cannot_be_delivered_waits_and_is_not_exchanged_when_a_member_is_go
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Repair, "is_blocked", lambda *_: False)
         assert exchanged_after_a_crash() > 2 * count
+
+
+def packets_of_busy_hosts() -> int:
+    """Return how many packets four members make of their messages when packets keep hosts busy."""
+    rates = tuple(Rate(node, 1_500) for node in range(4))
+    options = SimOptions(nodes=4, engine="adaptive", messages=0, rates=rates, services=(Service.AGREED,), size_max=100)
+    options = replace(options, adaptive=AdaptiveConfig(), ring=RingConfig(), packet_ns=200 * MICROSECOND)
+    count, build = 0, Direct._built
+
+    def counted(self: Direct, *arguments: object) -> list[PacketRun]:
+        nonlocal count
+        runs = build(self, *arguments)  # type: ignore[arg-type]
+        count += sum(run.count for run in runs)
+        return runs
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Direct, "_built", counted)
+        result = simulate(replace(options, fault_time_ns=200 * MILLISECOND), 1, verbose=False)
+    assert result.settled and result.is_valid, result.verdict.sentence
+    return count
+
+
+def test_messages_share_packets_while_hosts_are_busy() -> None:
+    count = packets_of_busy_hosts()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pace, "is_slow", False)
+        at_once = packets_of_busy_hosts()
+    assert at_once > 1.15 * count

@@ -1,11 +1,18 @@
-"""How many packets this process may send now."""
+"""How many packets this process may send now, and whether to wait so that messages share them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from ordercast.model.ids import Instant
 from ordercast.order.adaptive.merge import Merge
+from ordercast.order.adaptive.slots import Place
 
 LEAST = 16  # packets that everybody may have on their way
 PART = 4  # a good burst has this part of a share; so much of the window is acknowledged soon
+SAMPLES = 8  # how long packets take is a moving average over about so many
+NOWHERE: Place = 1 << 62
+BEGINNING = Instant(0)
 
 
 def share_left(merge: Merge, window: int, backlog_max: int) -> int:
@@ -37,3 +44,29 @@ def _left(merge: Merge, share: int, backlog_max: int, counts: list[int]) -> int:
 def _share(merge: Merge, window: int) -> int:
     newest = merge.line.newest
     return max(LEAST, window * newest.weights[merge.me] // newest.period)
+
+
+@dataclass(slots=True)
+class Pace:
+    """How long it takes until packets of this process are ordered. Where that is long hosts are busy, and fewer packets
+    with more messages in them serve everybody better."""
+
+    slow_ns: int
+    mean_ns: int = 0
+    place: Place = NOWHERE  # of a packet that is not ordered yet
+    sent_at: Instant = BEGINNING
+
+    @property
+    def is_slow(self) -> bool:
+        return self.mean_ns >= self.slow_ns
+
+    def sent(self, place: Place, now: Instant) -> None:
+        """A packet that others have yet to order went out at this place; one is watched at a time."""
+        if self.place == NOWHERE:
+            self.place, self.sent_at = place, now
+
+    def ordered(self, now: Instant) -> None:
+        """The packet that was watched is ordered. A pause counts little more than what is slow."""
+        taken = min(now - self.sent_at, 2 * self.slow_ns)
+        self.mean_ns += (taken - self.mean_ns) // SAMPLES
+        self.place = NOWHERE

@@ -36,6 +36,7 @@ OCCURRENCES = (
     Occurrence.HELD_BY_REACH,
     Occurrence.HELD_BY_WINDOW,
     Occurrence.HELD_BY_APPLICATION,
+    Occurrence.HELD_BY_BUSY_HOSTS,
     Occurrence.ACKS_GATHERED,
     Occurrence.OFFICE_HANDED_OVER,
 )

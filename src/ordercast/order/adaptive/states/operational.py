@@ -14,7 +14,7 @@ from ordercast.model.effects import Broadcast, Burst, Effect
 from ordercast.model.ids import Instant, ProcessId, Seq
 from ordercast.model.notes import Occurrence
 from ordercast.order.adaptive.codec import RESTS, AdaptiveKind, Mark, aru_in, build_distribution
-from ordercast.order.adaptive.flow import burst_left
+from ordercast.order.adaptive.flow import Pace, burst_left
 from ordercast.order.adaptive.lookout import Lookout, deaf_alarm
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
@@ -39,6 +39,7 @@ SIGNS_PER_LOSS = 4  # so many of which come at least within the time after which
 @dataclass(slots=True)
 class Direct(Talking):
     watch: Lookout
+    pace: Pace
     is_dozing: bool = False  # nobody sends: the policy looks seldom
     is_held: bool = False  # more may be sent when others have acknowledged what was
     is_stirred: bool = True  # packets came, or are missing, since what came was last acted upon
@@ -63,6 +64,7 @@ class Direct(Talking):
             ring.heading.of_kind(AdaptiveKind.MARK),
             ring.heading.of_kind(AdaptiveKind.ASK),
             Lookout(count, ring.index, step.now),
+            Pace(own.config.ask_ns),
         )
         own.policy.begin(ring.members)
         step.arm(Timer.ANNOUNCE, 0)
@@ -188,6 +190,8 @@ class Direct(Talking):
         rest after them."""
         facts = step.facts
         self.is_held = False
+        if self.pace.place <= merge.aru:
+            self.pace.ordered(step.now)
         if facts.outbox:
             self._send(step)
         deliveries: list[Effect] = []
@@ -221,8 +225,8 @@ class Direct(Talking):
         if facts.is_behind or merge.behind:
             self.occurred(Occurrence.HELD_BY_APPLICATION, step)
             return
-        if self.repair.wants and self.repair.is_blocked(merge, step.now):
-            return  # messages that wait share packets later
+        if self._is_premature(merge, step):
+            return
         bursts: list[Burst] = []
         before, aru, is_safe = merge.streams[merge.me].last, 0, 0
         is_left = True
@@ -250,6 +254,20 @@ class Direct(Talking):
         if bursts and self.voice.members > 1:
             step.effects.append(Broadcast(bursts))
             self.voice.sent(aru, step.now, self.repair.patience() if is_safe else 0)
+            if merge.streams[merge.me].place > merge.aru:
+                self.pace.sent(merge.streams[merge.me].place, step.now)
+
+    def _is_premature(self, merge: Merge, step: Step) -> bool:
+        """Whether what waits should share packets with what is submitted later: a member holds up the order, or hosts
+        are busy, and neither is a packet full nor does anybody wait for places of this process."""
+        if self.repair.wants and self.repair.is_blocked(merge, step.now):
+            return True
+        if not self.pace.is_slow or merge.streams[merge.me].place <= merge.aru:
+            return False
+        if merge.frontiers[merge.me] <= merge.highest or step.facts.outbox.packets() > 1:
+            return False
+        self.occurred(Occurrence.HELD_BY_BUSY_HOSTS, step)
+        return True
 
     def _built(self, merge: Merge, loads: list[Load], place: Seq, facts: Facts, step: Step) -> list[PacketRun]:
         """Return packets from a place on. A single one acknowledges itself; if nothing follows, it says that its sender
