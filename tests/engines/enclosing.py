@@ -73,7 +73,7 @@ class Enclosing:
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         return self._engine.interest(changes, now)
 
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment = MAIN) -> list[Effect]:
         return self._onward(self._inner.enlist(roster, now))
 
     def wake(self, now: Instant) -> list[Effect]:

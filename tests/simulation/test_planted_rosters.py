@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
+from ordercast.checker.verdict import Outcome
 from ordercast.model.ids import ProcessId
+from ordercast.model.promises import RosterPromise
 from ordercast.order.membership.admission import Admission, Around
 from ordercast.order.membership.rosters import Rosters
 from ordercast.order.membership.step import Step
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import hostile_options
+from ordercast.sim.swarm import LISTED_EVERY, LISTED_FIRST, hostile_options, options_of
 
 from . import test_rosters as stories
 from .catches import first_catch
@@ -69,6 +71,17 @@ def _hostile() -> None:
     assert first_catch("rosters", "lists are not asked", range(HOSTILE_RUNS), is_caught) is None
 
 
+def _hostile_on_rings() -> None:
+    """Each ring of a network goes by lists of its own, and is judged by them."""
+    listed = range(LISTED_FIRST, LISTED_EVERY * HOSTILE_RUNS, LISTED_EVERY)
+
+    def is_caught(seed: int) -> bool:
+        verdicts = simulate(options_of(seed, engine="gateways"), seed).verdicts
+        return any(each.promise is RosterPromise.ADMISSION and each.outcome is Outcome.INVALID for each in verdicts)
+
+    assert first_catch("rosters", "lists are not asked on rings", listed, is_caught) is None
+
+
 def _removed() -> None:
     stories.test_a_host_is_dropped_by_one_view_when_the_last_of_the_others_has_reloaded((1, 0, 2), unicast=False)
 
@@ -79,6 +92,7 @@ FAULTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], None]
         stories.test_a_host_that_starts_before_the_others_know_it_changes_no_view_and_is_named,
     ),
     "lists are not asked": (_lists_are_not_asked, _hostile),
+    "lists are not asked on rings": (_lists_are_not_asked, _hostile_on_rings),
     "nobody waits": (
         _nobody_waits,
         stories.test_who_restarts_with_the_new_list_does_not_leave_the_others_for_the_newcomer,

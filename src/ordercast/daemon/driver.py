@@ -40,7 +40,7 @@ from ordercast.model.effects import (
     in_order,
 )
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import SECOND, Attachment, Instant, node_of
+from ordercast.model.ids import MAIN, SECOND, Attachment, Instant, node_of
 from ordercast.model.inputs import Interest, Lane, Packet, Submission, Submissions
 from ordercast.model.notes import Moved, Note, Occurred, PacketDropped
 from ordercast.model.roster import Roster
@@ -174,7 +174,7 @@ class Driver:
         now = _now()
         self._protected(now, self._engine.interest, changes)
 
-    def enlist(self, roster: Roster, attachment: Attachment | None = None) -> None:
+    def enlist(self, roster: Roster, attachment: Attachment = MAIN) -> None:
         """UsageError when it is not newer than what the engine has there. Not from within an effect."""
         now = _now()
         effects = self._engine.enlist(roster, now, attachment)

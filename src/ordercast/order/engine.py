@@ -85,9 +85,9 @@ class Engine(Protocol):
         """A group gains its first or loses its last member at this process. Kept over configurations; each group that
         is gained is answered by `Subscribed`, at once by an engine that prunes nothing."""
 
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
-        """Take this roster in place of the older one, on this attachment or on all. UsageError, and nothing changed,
-        when it is not newer."""
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment = MAIN) -> list[Effect]:
+        """Take this roster in place of the older one, on this attachment. UsageError, and nothing changed, when it is
+        not newer."""
 
     def wake(self, now: Instant) -> list[Effect]:
         """Time has passed."""

@@ -86,7 +86,7 @@ class PassingLayer(ABC):
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         return self.outward(self._engine.interest(changes, now), now)
 
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment = MAIN) -> list[Effect]:
         return self.outward(self._engine.enlist(roster, now, attachment), now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:

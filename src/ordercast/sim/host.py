@@ -121,7 +121,7 @@ class Host:
     narrow_until: list[int] = field(default_factory=list)  # the receive buffer is nearly full, by attachment
     has_left: bool = False
     roster: Roster | None = None  # what its file says
-    reached: set[int] | None = None  # nodes that packets are sent to; None: everybody
+    reached: dict[Attachment, set[int]] = field(default_factory=dict)  # nodes that packets are sent to; else everybody
     topics: set[int] = field(default_factory=set)  # that its application wants
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class Host:
     def start(self) -> None:
         kept_storage = bool(self.disk) or self.lives == 0
         self.has_left = False
-        self.reached = None
+        self.reached.clear()
         self.lives += 1
         engine = self.make_engine(NodeId(self.node))
         process = process_id_from(NodeId(self.node), Incarnation(self.lives))
@@ -159,9 +159,19 @@ class Host:
             self.roster = roster
         if self.is_paused:
             self.world.schedule(self.paused_until, self.enlist, roster)
-        elif self.life is not None and not self.has_left:
+        else:
+            for attachment in range(len(self.segments)):
+                self._enlist(roster, Attachment(attachment))
+
+    def _enlist(self, roster: Roster, attachment: Attachment) -> None:
+        if self.life is not None and not self.has_left:
             with suppress(UsageError):
-                self._input(self.life, self.life.engine.enlist(roster, self.local_now()))
+                self._input(self.life, self.life.engine.enlist(roster, self.local_now(), attachment))
+
+    def reaches(self, node: int, attachment: Attachment) -> bool:
+        """Whether packets on this attachment are sent to a node: not where a list does not name it."""
+        reached = self.reached.get(attachment)
+        return reached is None or node in reached
 
     def take_keys(self, sealing: Sealing, keys: KeyRing) -> None:
         """The file of keys has changed, and is read."""
@@ -441,12 +451,12 @@ class Host:
                     self.segments[effect.attachment].networks[number].broadcast(self.node, others, packets, departure)
             case SendTo():
                 target, segment = node_of(effect.process), self.segments[effect.attachment]
-                if target in segment.attachments and (self.reached is None or target in self.reached):
+                if target in segment.attachments and self.reaches(target, effect.attachment):
                     for number in effect.networks:
                         segment.networks[number].unicast(self.node, target, effect.packet, departure)
             case Unicast(target=whom):
                 node = int(whom.host) if isinstance(whom, Endpoint) else node_of(whom)
-                if self.reached is None or node in self.reached:
+                if self.reaches(node, effect.attachment):
                     segment = self.segments[effect.attachment]
                     segment.carry(self.node, node, Lane.LINK, effect.packets, effect.networks, departure)
             case Deliver():
@@ -483,9 +493,9 @@ class Host:
                 if life.station is not None:
                     life.station.placed(effect)
             case Enlisted():
-                self.reached = {entry.node for entry in (*effect.roster.entries, *effect.tolerated)}
-                if world.roster_witness is not None:
-                    world.roster_witness.enlisted(life.process, effect.roster)
+                self.reached[effect.attachment] = {entry.node for entry in (*effect.roster.entries, *effect.tolerated)}
+                if world.rosters is not None:
+                    world.rosters.enlisted(self.segments[effect.attachment].number, life.process, effect.roster)
             case _:
                 assert_never(effect)
 

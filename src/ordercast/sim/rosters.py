@@ -5,13 +5,14 @@ The witness knows what each host was told its list is, and what was installed. I
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
 from ordercast.checker.verdict import Verdict
-from ordercast.model.configuration import Configuration, ConfigurationKind
-from ordercast.model.ids import ConfigurationId, NodeId, ProcessId, node_of
+from ordercast.model.configuration import ConfigurationKind
+from ordercast.model.ids import MAIN, ConfigurationId, NodeId, ProcessId, node_of
 from ordercast.model.promises import RosterPromise
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.sim.faults import Fault, FaultKind
@@ -22,6 +23,8 @@ from ordercast.trace.records import Event, Installed, Started
 FIRST = 1  # the version that hosts begin with
 PORTS = 4701, 4700
 OTHER_NAME = "other"  # of one node in a list that contradicts another of its version
+
+Members = Collection[ProcessId]
 
 
 def sim_roster(version: int, nodes: Sequence[int], variant: str = "") -> Roster:
@@ -66,63 +69,88 @@ def last_roster(options: SimOptions) -> Roster:
     return sim_roster(version + 1, range(options.nodes))
 
 
-@dataclass(slots=True)
 class RosterWitness:
-    """Judges who was taken in, from what hosts were told and what they installed."""
+    """Judges who was taken in, from what hosts were told and what they installed; each ring by itself, where there are
+    several."""
 
-    sees_all: bool = True  # a process installs every configuration in which it was; with trees, not of their control
+    def __init__(self, *, sees_all: bool = True, has_rings: bool = False) -> None:
+        """`sees_all`: a process installs every configuration in which it was; with trees, not of their control.
+        `has_rings`: configurations are a network's, and `installed` tells of those of rings."""
+        self._has_rings = has_rings
+        self._findings = Findings()
+        self._rings: defaultdict[int, _Ring] = defaultdict(lambda: _Ring(self._findings, sees_all))  # by segment
+
+    def observe(self, event: Event) -> None:
+        if isinstance(event, Started):
+            for ring in self._rings.values():
+                ring.started(event.process)
+        elif isinstance(event, Installed) and not self._has_rings:
+            view = event.configuration
+            if view.kind is ConfigurationKind.REGULAR:
+                self.installed(int(MAIN), event.process, view.id, view.members)
+
+    def enlisted(self, segment: int, process: ProcessId, roster: Roster) -> None:
+        """Hear that a process goes by this list."""
+        self._rings[segment].enlisted(process, roster)
+
+    def installed(self, segment: int, process: ProcessId, view: ConfigurationId, members: Members) -> None:
+        """Hear of a regular configuration."""
+        self._rings[segment].installed(process, view, members)
+
+    def verdicts(self) -> list[Verdict]:
+        return [self._findings.verdict(RosterPromise.ADMISSION)]
+
+
+@dataclass(slots=True)
+class _Ring:
+    """Who is on a ring, or in the configurations of an engine that has one membership."""
+
+    findings: Findings
+    sees_all: bool
     _lists: dict[ProcessId, list[Roster]] = field(default_factory=dict)  # that each had since its last configuration
-    _before: dict[ProcessId, Configuration] = field(default_factory=dict)  # the last regular view of each
+    _before: dict[ProcessId, Members] = field(default_factory=dict)  # of the last regular view of each
     _companions: dict[ProcessId, set[ProcessId]] = field(
         default_factory=dict
     )  # with whom each was together in its life
-    _came_with: dict[ConfigurationId, dict[ProcessId, tuple[ProcessId, ...]]] = field(
+    _came_with: dict[ConfigurationId, dict[ProcessId, Members]] = field(
         default_factory=dict
     )  # from which configuration
     _had: dict[ConfigurationId, dict[ProcessId, list[Roster]]] = field(default_factory=dict)
-    _findings: Findings = field(default_factory=Findings)
 
     def enlisted(self, process: ProcessId, roster: Roster) -> None:
         self._lists.setdefault(process, []).append(roster)
 
-    def observe(self, event: Event) -> None:
-        if isinstance(event, Started):
-            self._lists[event.process] = []
-        elif isinstance(event, Installed) and event.configuration.kind is ConfigurationKind.REGULAR:
-            self._installed(event.process, event.configuration)
+    def started(self, process: ProcessId) -> None:
+        self._lists[process] = []
 
-    def _installed(self, process: ProcessId, view: Configuration) -> None:
-        before = self._before.get(process)
-        self._came_with.setdefault(view.id, {})[process] = () if before is None else before.members
-        self._before[process] = view
+    def installed(self, process: ProcessId, view: ConfigurationId, members: Members) -> None:
+        self._came_with.setdefault(view, {})[process] = self._before.get(process, frozenset())
+        self._before[process] = members
         lists = self._lists.setdefault(process, [])
-        rosters = self._had.setdefault(view.id, {})
+        rosters = self._had.setdefault(view, {})
         rosters[process] = list(lists)
         del lists[:-1]
-        if set(rosters) == set(view.members):
-            self._judge(view, rosters)
-            for member in view.members:
-                self._companions.setdefault(member, set()).update(view.members)
+        if rosters.keys() == set(members):
+            self._judge(view, sorted(members), rosters)
+            for member in members:
+                self._companions.setdefault(member, set()).update(members)
 
-    def _judge(self, view: Configuration, rosters: dict[ProcessId, list[Roster]]) -> None:
+    def _judge(self, view: ConfigurationId, members: list[ProcessId], rosters: dict[ProcessId, list[Roster]]) -> None:
         """Who came alone must be on the list of everybody else who was never together with it, and on somebody's; who
         came with others on somebody's. Members who were together may be together again, whatever their lists say by
         now: who is on any list still is not dropped, and expulsion follows when all have dropped it."""
-        came_with = self._came_with[view.id]
-        for member in view.members:
-            others = [other for other in view.members if other != member]
+        came_with = self._came_with[view]
+        for member in members:
+            others = [other for other in members if other != member]
             if any(member in came_with[other] for other in others):
                 continue
             nameless = [other for other in others if not any(node_of(member) in roster for roster in rosters[other])]
             if others and nameless == others:
                 self._found(member, view, "is on nobody's list")
-            elif came_with[member] == (member,) and self.sees_all:
+            elif set(came_with[member]) == {member} and self.sees_all:
                 for other in nameless:
                     if member not in self._companions.get(other, ()):
                         self._found(member, view, f"was taken in although it is not on the list of n{node_of(other)}")
 
-    def _found(self, member: ProcessId, view: Configuration, what: str) -> None:
-        self._findings.add(RosterPromise.ADMISSION, what, member, view.id)
-
-    def verdicts(self) -> list[Verdict]:
-        return [self._findings.verdict(RosterPromise.ADMISSION)]
+    def _found(self, member: ProcessId, view: ConfigurationId, what: str) -> None:
+        self.findings.add(RosterPromise.ADMISSION, what, member, view)

@@ -177,9 +177,9 @@ class _Jury:
 
     def watch_networks(self, world: World) -> None:
         options = self._options
-        if options.rosters:
-            world.roster_witness = RosterWitness(sees_all=options.engine != TREE)
-            self.observers.append(world.roster_witness.observe)
+        if options.rosters and (options.sealed is None or options.engine != GATEWAYS):  # sealed, nobody sees its rings
+            world.rosters = RosterWitness(sees_all=options.engine != TREE, has_rings=options.engine == GATEWAYS)
+            self.observers.append(world.rosters.observe)
         if options.sealed is not None:
             return  # what follows reads packets, and these are sealed
         if options.networks.count > 1 and (self._entry.is_layered or options.segments == 1):  # they lie beneath rings
@@ -201,7 +201,7 @@ class _Jury:
             return partial(world.trees_witness.watched, make)
         if self._options.engine != GATEWAYS or self._options.sealed is not None:
             return make
-        world.rings_witness = RingsWitness()
+        world.rings_witness = RingsWitness(world.rosters)
         self.observers.append(world.rings_witness.observe)
         return partial(world.rings_witness.watched, make)
 
@@ -230,8 +230,8 @@ class _Jury:
             verdicts += world.trees_witness.verdicts()
         if world.slot_witness is not None:
             verdicts += world.slot_witness.verdicts()
-        if world.roster_witness is not None:
-            verdicts += world.roster_witness.verdicts()
+        if world.rosters is not None:
+            verdicts += world.rosters.verdicts()
         if world.keeper is not None:
             world.keeper.end()
             verdicts += world.keeper.witness.verdicts()

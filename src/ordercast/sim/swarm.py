@@ -59,10 +59,13 @@ LISTED_EVERY = 4  # one run in four has node lists, which differ for a while
 LISTED_FIRST = 1
 POISONED = 0.2  # one run in five has forged numbers
 FAILING_DISKS = 0.3  # chance that some do
-OF_CLIENTS = (
+OF_CLIENTS = (  # applications that do not read are clients, and so is whoever wants groups
     Occurrence.HELD_BY_APPLICATION,
     Occurrence.TREE_HELD_BY_APPLICATION,
-)  # applications that do not read are clients
+    Occurrence.NETWORK_HELD,
+    Occurrence.NETWORK_FILTERED,
+    Occurrence.NETWORK_INTEREST_RAISED,
+)
 SEVERAL_EVERY = 3  # one sealed run in three has several networks
 TIMED_FIRST = 20_000  # the first seed of replicas whose users have leases, delays and times
 DURABLE_FIRST = 2_000_000  # seeds from here on of a swarm with replicas: they keep journals
@@ -342,9 +345,10 @@ _HOSTILE: dict[SwarmKind, Callable[[int], SimOptions]] = {
 
 
 def _options_on_rings(engine: str, seed: int, kind: SwarmKind, topology: RingTopology | None) -> SimOptions:
-    """The same in a network of rings. Node lists are a matter of each ring, and nobody judges them over several."""
+    """The same in a network of rings, each of which goes by node lists of its own."""
     options = replace(_HOSTILE[kind](seed), engine=engine, aim=None)
-    if kind is not SwarmKind.PLAIN or seed >= AIMED_FIRST:  # plots and episodes go by what rings do undisturbed
+    is_wild = kind in {SwarmKind.PLAIN, SwarmKind.GROUPS} and seed < AIMED_FIRST
+    if not is_wild:  # plots and episodes go by what rings do undisturbed
         options = replace(options, poison=0.0)
     rng = Random(f"rings {seed}")
     if seed >= EPISODES_FIRST:
@@ -354,7 +358,9 @@ def _options_on_rings(engine: str, seed: int, kind: SwarmKind, topology: RingTop
         return replace(options, lines=options.lines * options.segments)
     options = replace(options, attachments=drawn_attachments(options.nodes, rng, topology))
     options = replace(options, lines=options.lines * options.segments)
-    return ambushed_ring_options(options, seed) if seed >= AIMED_FIRST else options
+    if seed >= AIMED_FIRST:
+        return ambushed_ring_options(options, seed)
+    return with_rosters(options, seed) if is_wild and seed % LISTED_EVERY == LISTED_FIRST else options
 
 
 def _options_on_sites(engine: str, seed: int, kind: SwarmKind) -> SimOptions:

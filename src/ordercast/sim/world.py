@@ -86,7 +86,7 @@ class World:
     rings_witness: RingsWitness | None = None  # judges what becomes of several rings
     sites_witness: SitesWitness | None = None  # judges what daemons of several sites do
     trees_witness: TreesWitness | None = None  # judges what processes of trees do
-    roster_witness: RosterWitness | None = None  # judges who was taken in, where there are node lists
+    rosters: RosterWitness | None = None  # judges who was taken in, where there are node lists
     group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
     names: dict[tuple[int, str], ProcessId] = field(default_factory=dict)  # of clients: where each was last used
     poisoner: Poisoner | None = None  # who forges packets
@@ -206,9 +206,8 @@ class World:
     def others(self, node: int, attachment: Attachment = MAIN) -> list[int]:
         """Whom a packet for everybody on a segment goes to."""
         host = self.hosts[node]
-        reached = host.reached if self.options.is_unicast else None
-        attached = host.segments[attachment].attachments
-        return [other for other in attached if other != node and (reached is None or other in reached)]
+        others = [other for other in host.segments[attachment].attachments if other != node]
+        return [other for other in others if host.reaches(other, attachment)] if self.options.is_unicast else others
 
     def can_talk(self, one: int, other: int) -> bool:
         """Whether packets pass both ways between two hosts, on some network of a segment that both are attached to, or

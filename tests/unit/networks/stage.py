@@ -114,7 +114,7 @@ class FakeEngine:
         self.deadline = None
         return self._answer()
 
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment = MAIN) -> list[Effect]:
         return self._answer()
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:

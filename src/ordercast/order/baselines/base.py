@@ -287,7 +287,7 @@ class Static(ABC):
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         return granted(changes)
 
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment = MAIN) -> list[Effect]:
         raise UsageError(f"the members of {self.name} never change: there is no node list")
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:

@@ -23,6 +23,7 @@ from ordercast.model.effects import (
 )
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
+    MAIN,
     Attachment,
     Incarnation,
     Instant,
@@ -195,11 +196,9 @@ class GatewayNode(OwnRings):
         self._has_news = True
         return self._go_on(now)
 
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
-        effects: list[Effect] = []
-        for one in self._attachments if attachment is None else (self._attachments[attachment],):
-            effects += self._taken(one, one.inner.enlist(roster, now))
-        return effects + self._go_on(now)
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment = MAIN) -> list[Effect]:
+        one = self._attachments[attachment]
+        return self._taken(one, one.inner.enlist(roster, now)) + self._go_on(now)
 
     def wake(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
+    MAIN,
     NO_SEQ,
     Attachment,
     ConfigurationId,
@@ -233,7 +234,7 @@ class Frame(PacketReader):
         self._state = self._state.on_persisted(step)
         return self._end(step)
 
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment = MAIN) -> list[Effect]:
         step = self._begin(now)
         step.facts.rosters.enlist(roster, step)
         if step.facts.timers.is_armed(Timer.ANNOUNCE):

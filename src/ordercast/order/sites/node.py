@@ -257,7 +257,7 @@ class SitesNode:
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         return self._sending.interest(changes, now) + self._go_on(now)
 
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment = MAIN) -> list[Effect]:
         return self._taken(self._inner.enlist(roster, now), now) + self._go_on(now)
 
     def wake(self, now: Instant) -> list[Effect]:

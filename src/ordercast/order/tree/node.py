@@ -14,6 +14,7 @@ from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Broadcast, Deliver, Effect, Install, LeaveDone, Persist, Record, Room, SendTo, noted
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
+    MAIN,
     NO_CONFIGURATION,
     Attachment,
     Incarnation,
@@ -96,7 +97,7 @@ class TreeNode(TreeFacts):
             self._saying.want(change.group, change.is_wanted)
         return self._go_on([], now)
 
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment = MAIN) -> list[Effect]:
         return self._go_on(self._control.enlist(roster, now), now)
 
     def wake(self, now: Instant) -> list[Effect]:

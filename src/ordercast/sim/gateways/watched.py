@@ -55,7 +55,8 @@ class WatchedNetwork(RingNetwork):
         self._ended: dict[int, ConfigurationId] = {}  # the logical ring of each domain that ended last
         witness.founded(me, tick)
         self.ledger.begin(me, self)
-        for domain in rings:
+        for domain, ring in self._physical.items():
+            witness.joined(me, domain, ring)
             witness.went_on(me, self.known.own_ring(domain))
         self._view = self.view.id
         self.timeline.passed = _WatchedOrder(self)
@@ -71,6 +72,7 @@ class WatchedNetwork(RingNetwork):
         self.ledger.split(self._ended[domain], new)
         self.ledger.installed(self.known.me, self._physical[domain], ring)
         self._physical[domain] = ring
+        self._witness.joined(self.known.me, domain, ring)
         self._witness.went_on(self.known.me, new)
 
     def _seen(self, domain: int, residual: Iterable[RingEntry], companions: Processes) -> Iterator[RingEntry]:

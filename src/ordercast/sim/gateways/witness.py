@@ -21,12 +21,14 @@ from ordercast.model.service import Service
 from ordercast.order.engine import Engine
 from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.gateways.items import LogicalRing
+from ordercast.order.gateways.merging import PhysicalRing
 from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.gateways.views import NetworkView
 from ordercast.sim.findings import Findings
 from ordercast.sim.gateways.ledger import RingLedger
 from ordercast.sim.gateways.watched import WatchedNetwork
 from ordercast.sim.ring.network_witness import data_key, is_data
+from ordercast.sim.rosters import RosterWitness
 from ordercast.trace.records import DeliveredBatch, Event, Installed, Started, StorageTurned
 from ordercast.wire.header import FLAGS_AT, RECOVERED, origin_of
 
@@ -42,7 +44,9 @@ Delivered = tuple[ConfigurationId, int, int]  # a place: origin, number, slot
 class RingsWitness:
     """All rings of one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, rosters: RosterWitness | None = None) -> None:
+        """`rosters`: of the node lists, if there are any."""
+        self._rosters = rosters
         self.findings = Findings()
         self.ledger = RingLedger(self.findings)
         self._is_filtering = False
@@ -105,6 +109,11 @@ class RingsWitness:
         node = node_of(process)
         if node not in self._without:
             self._numbered[node] = max(self._numbered.get(node, 0), tick)
+
+    def joined(self, process: ProcessId, domain: int, ring: PhysicalRing) -> None:
+        """Hear that a process has installed a ring."""
+        if self._rosters is not None:
+            self._rosters.installed(domain, process, ring.id, ring.members)
 
     def founded(self, process: ProcessId, tick: int) -> None:
         """Hear where the clock of a life begins."""

@@ -277,7 +277,7 @@ class OracleEnd:
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         return granted(changes)
 
-    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment = MAIN) -> list[Effect]:
         raise UsageError("the oracle sees who is there: there is no node list")
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
