@@ -4,6 +4,7 @@ quarrel of many. (Beyond the paper: docs/internals/deviations.md)"""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from ordercast.order.ring.config import FEW
 from ordercast.wire.messages import Announcement, CommitToken, Join
 
 from .solo import SMALL, Solo, ignored, packets_of, process, reasons, sent
+from .test_lists_of_others import roster
 
 MANY = tuple(process(number) for number in range(1, 33))
 EIGHT = MANY[:FEW]
@@ -110,12 +112,12 @@ def test_many_announce_half_as_often() -> None:
     assert sum(times[4:]) == 16 // 4
 
 
-def announced(solo: Solo, others: tuple[ProcessId, ...], times: int) -> int:
+def announced(solo: Solo, others: tuple[ProcessId, ...], times: int, **said: Any) -> int:
     """Return how often a member announces its ring in so many usual gaps, while these announce theirs."""
     count = 0
     for _ in range(4 * times):
         solo.pass_token()
-        solo.give(*solo.announcements(others))
+        solo.give(*(replace(one, **said) for one in solo.announcements(others)))
         count += len(sent(solo.wait(SMALL.announce_ns // 4), Announcement))
     return count
 
@@ -134,6 +136,27 @@ def test_a_ring_of_many_is_announced_as_before_once_a_stranger_is_heard() -> Non
     announced(solo, MANY, 8)
     stranger = process(99)
     assert announced(solo, (*MANY, stranger), 8) >= 4
+
+
+@pytest.mark.parametrize("me", [MANY[1], MANY[20]])
+def test_members_of_a_ring_of_many_take_turns_by_their_clocks(me: ProcessId) -> None:
+    solo = Solo(me).to_operational(MANY)
+    announced(solo, MANY, 8)
+    gap = SMALL.calm_gap_of(len(MANY))
+    turn = gap * MANY.index(me) // len(MANY)
+    solo.wait(gap - 1 - (solo.now - turn) % gap)
+    solo.pass_token()
+    assert (solo.now + 1 - turn) % gap == 0
+    assert sent(solo.wait(1), Announcement)
+
+
+def test_a_ring_of_many_is_announced_as_before_while_its_lists_differ() -> None:
+    mine = roster(1, *range(1, len(MANY) + 1))
+    solo = Solo(ME).to_operational(MANY)
+    solo.node.enlist(mine, solo.now)
+    announced(solo, MANY, 8, claim=mine.claim)
+    assert announced(solo, MANY, 8, claim=mine.claim) == 2
+    assert announced(solo, MANY, 8, claim=roster(1, *range(1, len(MANY) + 2)).claim) >= 4
 
 
 def test_what_is_known_of_members_of_many_outlives_an_announcement_that_is_lost() -> None:

@@ -61,7 +61,8 @@ NEAR = {
         "tests/unit/order/membership",
         *(f"tests/conformance/test_{name}.py" for name in ("rules_of_states", "membership", "recovery", "numbers")),
         *(f"tests/conformance/test_{name}.py" for name in ("failure_to_receive", "storage", "leave", "attached_ring")),
-        "tests/conformance/test_rules_of_operation.py",
+        *(f"tests/conformance/test_{name}.py" for name in ("rules_of_operation", "node_lists", "lists_of_others")),
+        "tests/conformance/test_many_members.py",
     ),
     "order/ring/": (
         "tests/unit/order/ring",
