@@ -40,7 +40,12 @@ from .mutants import Mutant, mutants_of
 
 SOURCE = Path(__file__).parents[2] / "src" / "ordercast"
 EQUIVALENT = Path(__file__).parent / "equivalent.txt"
-MEMBERSHIP = ("consensus.py", "recovery_plan.py", *(f"states/{name}.py" for name in ("commit", "gather", "recovery")))
+MEMBERSHIP = (
+    "consensus.py",
+    "packet_reader.py",
+    "recovery_plan.py",
+    *(f"states/{name}.py" for name in ("commit", "gather", "recovery")),
+)
 STATES = ("changing", "gone", "starting", "working")
 MODULES = (
     *(f"order/membership/{name}" for name in MEMBERSHIP),
@@ -61,8 +66,8 @@ NEAR = {
         "tests/unit/order/membership",
         *(f"tests/conformance/test_{name}.py" for name in ("rules_of_states", "membership", "recovery", "numbers")),
         *(f"tests/conformance/test_{name}.py" for name in ("failure_to_receive", "storage", "leave", "attached_ring")),
-        *(f"tests/conformance/test_{name}.py" for name in ("rules_of_operation", "node_lists", "lists_of_others")),
-        "tests/conformance/test_many_members.py",
+        *(f"tests/conformance/test_{name}.py" for name in ("rules_of_operation", "rules_of_reading", "many_members")),
+        *(f"tests/conformance/test_{name}.py" for name in ("node_lists", "lists_of_others")),
     ),
     "order/ring/": (
         "tests/unit/order/ring",
