@@ -92,13 +92,10 @@ class PacketReader:
                 self._heed(fresh, step)
             self._control(data if size >= end else data[start : start + size], step)
             start += size
-            if start < end:
-                ring = self._state.accepting(step.facts)
+            ring = self._state.accepting(step.facts)
 
     def _heed(self, fresh: list[PacketRun], step: Step) -> None:
         """The state hears of packets that are in the store of the ring that it accepts."""
-        if not fresh:
-            return
         ring = self._state.accepting(step.facts)
         self._state = self._state.on_data(list(fresh), step)
         if self._config.accelerated and ring is not None:
@@ -139,7 +136,7 @@ class PacketReader:
     def _choose_lane(self, ring: Ring, run: PacketRun) -> None:
         """Accelerated ring: once the predecessor sends packets of a round that I have not seen, its token is near."""
         packet = run.at + (run.count - 1) * run.size
-        if len(ring.members) > 1 and transmitter_of(run.data, packet) == ring.predecessor:
+        if transmitter_of(run.data, packet) == ring.predecessor:
             nearing = ring.memory.round + (ring.me != ring.representative)  # the representative counts the rounds
             if ROUND.unpack_from(run.data, packet)[0] >= nearing:
                 self._lane = Lane.TOKEN
@@ -199,10 +196,10 @@ class PacketReader:
 
     def _heard(self, process: ProcessId, step: Step) -> None:
         """Whoever is heard for the first time is announced soon: others wait for that evidence."""
-        facts = step.facts
-        if facts.hearing.hear(process, step.now) and facts.timers.is_armed(Timer.ANNOUNCE):
+        facts, due = step.facts, step.facts.timers.deadline(Timer.ANNOUNCE)
+        if facts.hearing.hear(process, step.now) and due is not None:
             soon = step.now + self._config.notice_gap_of(facts.hearing.count(step.now))
-            facts.timers.arm(Timer.ANNOUNCE, min(soon, facts.timers.deadline(Timer.ANNOUNCE) or soon))
+            facts.timers.arm(Timer.ANNOUNCE, min(soon, due))
 
     def _is_ahead(self, token: Token | CommitToken, step: Step) -> bool:
         """Whether the clock of a token leaps, where it makes the order."""
