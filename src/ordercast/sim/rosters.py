@@ -70,40 +70,40 @@ def last_roster(options: SimOptions) -> Roster:
 
 
 class RosterWitness:
-    """Judges who was taken in, from what hosts were told and what they installed; each ring by itself, where there are
-    several."""
+    """Judges who was taken in, from what hosts were told and what they installed; each membership by itself, where a
+    process has several."""
 
-    def __init__(self, *, sees_all: bool = True, has_rings: bool = False) -> None:
+    def __init__(self, *, sees_all: bool = True, is_told: bool = False) -> None:
         """`sees_all`: a process installs every configuration in which it was; with trees, not of their control.
-        `has_rings`: configurations are a network's, and `installed` tells of those of rings."""
-        self._has_rings = has_rings
+        `is_told`: what processes install is not what they are members of, which `installed` tells."""
+        self._is_told = is_told
         self._findings = Findings()
-        self._rings: defaultdict[int, _Ring] = defaultdict(lambda: _Ring(self._findings, sees_all))  # by segment
+        self._judges: defaultdict[int, _Judge] = defaultdict(lambda: _Judge(self._findings, sees_all))  # by segment
 
     def observe(self, event: Event) -> None:
         if isinstance(event, Started):
-            for ring in self._rings.values():
-                ring.started(event.process)
-        elif isinstance(event, Installed) and not self._has_rings:
+            for judge in self._judges.values():
+                judge.started(event.process)
+        elif isinstance(event, Installed) and not self._is_told:
             view = event.configuration
             if view.kind is ConfigurationKind.REGULAR:
                 self.installed(int(MAIN), event.process, view.id, view.members)
 
     def enlisted(self, segment: int, process: ProcessId, roster: Roster) -> None:
         """Hear that a process goes by this list."""
-        self._rings[segment].enlisted(process, roster)
+        self._judges[segment].enlisted(process, roster)
 
     def installed(self, segment: int, process: ProcessId, view: ConfigurationId, members: Members) -> None:
         """Hear of a regular configuration."""
-        self._rings[segment].installed(process, view, members)
+        self._judges[segment].installed(process, view, members)
 
     def verdicts(self) -> list[Verdict]:
         return [self._findings.verdict(RosterPromise.ADMISSION)]
 
 
 @dataclass(slots=True)
-class _Ring:
-    """Who is on a ring, or in the configurations of an engine that has one membership."""
+class _Judge:
+    """Judges one membership."""
 
     findings: Findings
     sees_all: bool

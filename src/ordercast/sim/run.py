@@ -178,7 +178,7 @@ class _Jury:
     def watch_networks(self, world: World) -> None:
         options = self._options
         if options.rosters and (options.sealed is None or options.engine != GATEWAYS):  # sealed, nobody sees its rings
-            world.rosters = RosterWitness(sees_all=options.engine != TREE, has_rings=options.engine == GATEWAYS)
+            world.rosters = RosterWitness(sees_all=options.engine != TREE, is_told=options.engine == GATEWAYS)
             self.observers.append(world.rosters.observe)
         if options.sealed is not None:
             return  # what follows reads packets, and these are sealed
