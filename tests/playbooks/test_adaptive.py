@@ -45,7 +45,7 @@ class Listener:
             base = base_after(place, newest.base, REACH)
             weights = tuple(map(int, words[:3]))
             distribution = Distribution(newest.number + 1, base, 1, 8, weights)
-            run = build_distribution(self.merge.heading, MEMBERS[member], distribution, place, 0, number)
+            run = build_distribution(self.merge.heading, MEMBERS[member], distribution, place, (0, 0), number)
             self.merge.take(run, number)
         elif member == self.merge.me:
             self.merge.give_up(int(words[1]))

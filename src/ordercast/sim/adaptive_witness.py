@@ -30,7 +30,8 @@ DIRECT, MARK, ASK = 9, 10, 11
 CONTROL, RESTS = 64, 128
 _WEIGHTS = struct.Struct(">IQHHHH")
 _CONFIGURATION = slice(KIND_AT + 1, FLAGS_AT)  # its digest
-_TICK = struct.Struct(">Q")
+_TICK = struct.Struct(">QQ")  # tick, stable
+_BELOW_BITS = 20  # of what a direct packet says its sender knows
 
 
 @dataclass(slots=True)
@@ -136,7 +137,7 @@ class AdaptiveWitness:
             self._sent(process, effect.packet)
 
     def _sent(self, process: ProcessId, packet: bytes) -> None:
-        if len(packet) < HEADER_SIZE or packet[KIND_AT] not in (DIRECT, MARK):
+        if len(packet) < HEADER_SIZE or packet[KIND_AT] not in (DIRECT, MARK, ASK):
             return
         book = self._books.get(packet[_CONFIGURATION])
         if book is None or process not in book.members:
@@ -149,13 +150,17 @@ class AdaptiveWitness:
         if packet[KIND_AT] == DIRECT:
             if not flags & RETRANSMITTED and book.used.get(first) != packet:  # no copy for another network
                 self._judge_packet(book, member, flags, first, third, packet)
-                self._judge_aru(book, member, aru)
+                aru, below = aru >> _BELOW_BITS, aru & ((1 << _BELOW_BITS) - 1)
+                self._judge_known(book, member, aru, max(0, aru - below))
             return
-        (tick,) = _TICK.unpack_from(packet, HEADER_SIZE)
+        if packet[KIND_AT] == ASK:
+            self._judge_aru(book, member, aru)
+            return
+        tick, stable = _TICK.unpack_from(packet, HEADER_SIZE)
         if tick <= course.tick or first < course.free or third != course.number:
             self._add(SlotPromise.FRONTIERS, f"mark {tick} takes back what was said before", process, book)
         course.tick, course.free = tick, max(course.free, first)
-        self._judge_aru(book, member, aru)
+        self._judge_known(book, member, aru, stable)
 
     def _judge_packet(self, book: Book, member: int, flags: int, place: int, number: int, packet: bytes) -> None:
         process, course = book.members[member], book.courses[member]
@@ -188,6 +193,13 @@ class AdaptiveWitness:
         book.keeper = keeper
         course = book.courses[member]
         course.free = max(course.free, base)
+
+    def _judge_known(self, book: Book, member: int, aru: int, safe: int) -> None:
+        self._judge_aru(book, member, aru)
+        for other, name in enumerate(book.members):
+            if book.courses[other].aru < safe:
+                what = f"place {safe} is said to be safe although {name:#x} has not said that it knows it"
+                self._add(SlotPromise.FRONTIERS, what, book.members[member], book)
 
     def _judge_aru(self, book: Book, member: int, aru: int) -> None:
         """Whoever says that it knows everything up to a place was told so by all others."""

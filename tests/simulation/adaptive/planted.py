@@ -13,9 +13,18 @@ from dataclasses import dataclass
 import pytest
 
 from ordercast.model.ids import Instant, ProcessId, Seq, node_of
-from ordercast.model.promises import AnyPromise, Promise, SlotPromise
+from ordercast.model.promises import AnyPromise, GroupPromise, Promise, SlotPromise
 from ordercast.order.adaptive import ending, merge, office, repair, slots
-from ordercast.order.adaptive.codec import CONTROL, MARK_BODY, RESTS, AdaptiveKind, Mark, aru_in, parse_direct
+from ordercast.order.adaptive.codec import (
+    CONTROL,
+    MARK_BODY,
+    RESTS,
+    AdaptiveKind,
+    Mark,
+    known_in,
+    packed_known,
+    parse_direct,
+)
 from ordercast.order.adaptive.marks import Voice
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.node import AdaptiveNode
@@ -23,6 +32,7 @@ from ordercast.order.adaptive.policy import Policy
 from ordercast.order.adaptive.slots import RANK_MAX, Distribution, Line
 from ordercast.order.adaptive.states.operational import Direct
 from ordercast.order.adaptive.stream import MemberStream
+from ordercast.order.membership.states import commit
 from ordercast.order.membership.states.commit import Commit
 from ordercast.order.membership.states.recovery import Recovery
 from ordercast.order.membership.step import Facts, Step
@@ -32,6 +42,7 @@ from ordercast.sim.run import simulate
 from ordercast.sim.swarm import options_of
 from ordercast.wire.head import KIND_AT, transmitter_of
 from ordercast.wire.header import HEADER, HEADER_SIZE, unwrapped
+from ordercast.wire.messages import CommitEntry
 from ordercast.wire.run import Load, PacketRun, build_runs
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -129,7 +140,7 @@ def _exchanged_acknowledgement(patch: pytest.MonkeyPatch) -> None:
     def keep(self: Merge, seq: Seq, packet: bytes) -> bool:
         old = unwrapped(packet, self.heading)
         run, *_ = parse_direct(old, 0, len(old), self.heading)
-        self.hear_aru(self.heading.places[run.originator], aru_in(run))
+        self.hear_aru(self.heading.places[run.originator], known_in(run)[0])
         return right(self, seq, packet)
 
     patch.setattr(Merge, "keep", keep)
@@ -154,6 +165,16 @@ def _acknowledged_before_known(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Voice, "mark", mark)
 
 
+def _plans_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """What the companions of an attempt that failed had delivered is not known any more."""
+
+    def entry(facts: Facts) -> CommitEntry:
+        past = facts.past
+        return CommitEntry(facts.me, True, facts.installed.id, past.aru, past.delivered, facts.is_frozen)
+
+    patch.setattr(commit, "_my_entry", entry)
+
+
 def _adopted_out_of_order(patch: pytest.MonkeyPatch) -> None:
     right = Merge._add
 
@@ -168,7 +189,8 @@ def _adopted_out_of_order(patch: pytest.MonkeyPatch) -> None:
 def _rests_on_a_run(patch: pytest.MonkeyPatch) -> None:
     def built(self: Direct, order: Merge, loads: list[Load], place: Seq, facts: Facts, step: Step) -> list[PacketRun]:
         loads = [(load[0] | RESTS, *load[1:]) for load in loads]
-        return build_runs(order.heading, loads, facts.me, place, order.aru, order.streams[order.me].last + 1)
+        known = packed_known(order.aru, order.safe)
+        return build_runs(order.heading, loads, facts.me, place, known, order.streams[order.me].last + 1)
 
     patch.setattr(Direct, "_built", built)
 
@@ -296,6 +318,7 @@ ACKNOWLEDGED_IN_TURN = PlantedFault("acknowledged in turn", _acknowledged_in_tur
 SLOTS_BY_PLACE = PlantedFault("ranks by place", _ranks_by_place, 0, frozenset({SlotPromise.HOPS}))
 SENT_ALONE = PlantedFault("policy counts only what was sent", _sent_alone, 0, frozenset({Promise.FAIRNESS}))
 FORMER_LIFE = PlantedFault("mark of a former life", _former_life, 0, ANY_ORDER)
+PLANS_FORGOTTEN = PlantedFault("plans forgotten", _plans_forgotten, 0, frozenset({GroupPromise.SANE_VIEWS}))
 NOBODY_ASKS = PlantedFault("nobody asks", _nobody_asks, 0, frozenset({SlotPromise.STUCK}))
 
 

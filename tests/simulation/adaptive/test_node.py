@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from ordercast.checker.verdict import Outcome
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.model.notes import Occurrence
@@ -27,7 +28,7 @@ from ordercast.wire.head import KIND_AT
 from ordercast.wire.header import MessageKind
 from ordercast.wire.run import PacketRun
 
-from .planted import THIRDS, TOKEN_DROPPED
+from .planted import PLANS_FORGOTTEN, THIRDS, TOKEN_DROPPED
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,17 @@ from .planted import THIRDS, TOKEN_DROPPED
 def test_hostile_runs_are_valid(kind: SwarmKind, seed: int) -> None:
     result = simulate(options_of(seed, kind, "adaptive"), seed)
     assert result.settled and result.is_valid, f"{kind.value} {seed}: {result.verdict.sentence}"
+
+
+def test_what_companions_had_delivered_is_known_when_the_attempt_with_them_fails() -> None:
+    """It brought a message that followed from a view, which had come of a safe message."""
+    kind, seed = SwarmKind.REPLICATED, 524
+    test_hostile_runs_are_valid(kind, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        PLANS_FORGOTTEN.plant(patch)
+        result = simulate(options_of(seed, kind, "adaptive"), seed)
+        broken = {each.promise for each in result.verdicts if each.outcome is Outcome.INVALID}
+        assert broken == PLANS_FORGOTTEN.broken
 
 
 def one_way_cut() -> Result:

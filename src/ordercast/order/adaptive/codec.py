@@ -1,7 +1,8 @@
 """The packets of the adaptive engine, as bytes and back. Each has the header of a ring's data packets, with a kind of
 its own, so that whoever reads headers, sends again or wraps for another ring reads them too:
 
-    DIRECT  place, the sender's aru, number in its stream; then descriptors and payloads as in a data packet
+    DIRECT  place, the sender's aru (44 bits) and how far below it lies what it knows to be safe (20 bits), number in
+            its stream; then descriptors and payloads as in a data packet
             with CONTROL: number 4, base 8, block 2, ahead 2, next book-keeper 2, count 2, weights 2 each
     MARK    next, aru, last; then tick 8, stable 8, waiting 4, bits 1
             with bit 2 an echo: member 2, tick 8, delay 8, spread 4
@@ -36,7 +37,9 @@ MARK = struct.Struct(HEADER.format + MARK_BODY.format[1:])  # a mark without an 
 ASK_WISH = struct.Struct(">HQQ")  # originator's place among the members, first, last
 ECHO = struct.Struct(">HQQI")  # member, tick, delay, spread
 DISTRIBUTION = struct.Struct(">IQHHHH")  # number, base, block, ahead, next book-keeper, count
-ROUND_AT = struct.Struct(">43xQ")
+KNOWN_AT = struct.Struct(">43xQ")
+BELOW_BITS = 20  # of what a packet says its sender knows: how far the safe place lies below the aru,
+BELOW_MAX = (1 << BELOW_BITS) - 1  # or so far, or farther: nothing is said of it
 BEHIND = 1  # bit of a mark: the sender's application cannot take more
 ECHOES = 2  # and: it says which mark of another was heard last
 SPREAD_MAX = 0xFFFFFFFF  # a spread that is not known
@@ -87,15 +90,17 @@ class Ask(NamedTuple):
     wishes: tuple[Wish, ...]
 
 
-# Packets in a row: the number of the first in its stream, the acknowledgement that counts (garbage in what came through
-# an exchange), the flags, and who transmitted them.
-Arrived = tuple[PacketRun, int, Place, int, ProcessId]
+# What a sender knows: everything up to the first place, and that all members do up to the second.
+KnownPlaces = tuple[Place, Place]
+# Packets in a row: the number of the first in its stream, what their sender knew (garbage in what came through an
+# exchange), the flags, and who transmitted them.
+Arrived = tuple[PacketRun, int, KnownPlaces, int, ProcessId]
 
 
 def parse_direct(data: bytes, start: int, size: int, heading: Heading) -> Arrived:
     """Read packets from `start` on, as many as are alike. `heading` is that of direct packets."""
     try:
-        _, length, _, transmitter, _, flags, count, place, seq, aru, number = HEADER.unpack_from(data, start)
+        _, length, _, transmitter, _, flags, count, place, seq, packed, number = HEADER.unpack_from(data, start)
     except struct.error:
         raise WireError("shorter than a header") from None
     if not 1 <= number <= NUMBER_MAX or not 1 <= seq <= NUMBER_MAX:
@@ -108,8 +113,8 @@ def parse_direct(data: bytes, start: int, size: int, heading: Heading) -> Arrive
     elif run.count > 1:
         if run.timestamp(run.last) != number + run.count - 1:
             raise WireError("packets in a row whose numbers are not")
-        aru = aru_in(run)
-    return run, number, aru, flags, transmitter
+        return run, number, known_in(run), flags, transmitter
+    return run, number, _known_from(packed), flags, transmitter
 
 
 def _parse_one(
@@ -124,10 +129,20 @@ def _parse_one(
     return parse_data(data, flags & ~RESTS, count, originator, Seq(seq), at, end)
 
 
-def aru_in(run: PacketRun) -> Place:
-    """Return the acknowledgement that packets carry, which is that of the last: packets in a row may have been sent one
-    by one. It may cover the packet itself. Garbage in one that came through an exchange."""
-    return int(ROUND_AT.unpack_from(run.data, run.at + (run.count - 1) * run.size)[0])
+def known_in(run: PacketRun) -> KnownPlaces:
+    """Return what the sender of packets knew at the last of them: packets in a row may have been sent one by one. The
+    aru may cover the packet itself. Garbage in one that came through an exchange."""
+    return _known_from(KNOWN_AT.unpack_from(run.data, run.at + (run.count - 1) * run.size)[0])
+
+
+def _known_from(packed: int) -> KnownPlaces:
+    aru, below = packed >> BELOW_BITS, packed & BELOW_MAX
+    return aru, aru - below if below < min(aru, BELOW_MAX) else 0
+
+
+def packed_known(aru: Place, safe: Place) -> int:
+    """Return what a packet says its sender knows, as one number."""
+    return aru << BELOW_BITS | min(aru - safe, BELOW_MAX)
 
 
 def _header(heading: Heading, me: ProcessId, size: int, flags: int, place: int, numbers: tuple[int, int, int]) -> bytes:
@@ -136,7 +151,7 @@ def _header(heading: Heading, me: ProcessId, size: int, flags: int, place: int, 
 
 
 def build_distribution(
-    heading: Heading, me: ProcessId, distribution: Distribution, place: Place, aru: Place, number: int
+    heading: Heading, me: ProcessId, distribution: Distribution, place: Place, known: KnownPlaces, number: int
 ) -> PacketRun:
     """Return the packet that announces a distribution, at a place of its sender."""
     weights = distribution.weights
@@ -146,7 +161,7 @@ def build_distribution(
     )
     body = fixed + struct.pack(f">{len(weights)}H", *weights)
     size = HEADER_SIZE + len(body)
-    header = _header(heading, me, size, CONTROL, heading.places[me], (place, aru, number))
+    header = _header(heading, me, size, CONTROL, heading.places[me], (place, packed_known(*known), number))
     return PacketRun(header + body, 0, size, Seq(place), me)
 
 

@@ -14,6 +14,7 @@ from ordercast.order.adaptive.slots import RANK_MAX
 AHEAD_BLOCKS = 8  # blocks that are given up ahead for each rank
 SLOTS_PER_MEMBER = 4  # the period has at least so many slots for each member
 POLICIES = ("demand", "window", "fixed", "steady")
+FORMAT = 2  # of packets; 1 did not say what is safe
 AGREED = ("block", "period", "reach")  # keys whose values say to whom a place belongs
 SIZE_MAX = 0xFFFF  # of what a distribution carries as two bytes
 
@@ -45,8 +46,10 @@ class AdaptiveConfig:
 
     @property
     def settings(self) -> Mapping[str, int]:
-        """Return a digest of each key of the file on which members must agree: else they have no order in common."""
-        return {f"adaptive.{key}": zlib.crc32(repr(getattr(self, key)).encode()) for key in AGREED}
+        """Return a digest of each key of the file on which members must agree: else they have no order in common; and
+        the format of packets."""
+        keys = {f"adaptive.{key}": zlib.crc32(repr(getattr(self, key)).encode()) for key in AGREED}
+        return {**keys, "the format of packets": FORMAT}
 
     @property
     def members_suited(self) -> int:

@@ -197,6 +197,12 @@ class Merge:
             if before <= self.safe:
                 self._raise_safe()
 
+    def hear_safe(self, safe: Place) -> None:
+        """A member said that all know everything up to there. What it sends may follow from what it delivered as safe:
+        so whoever takes that knows as much."""
+        if safe > self.safe:
+            self.safe = max(self.safe, min(safe, self.aru))
+
     def hear(self, mark: Mark) -> bool:
         """Take a statement; True when it is newer than what was heard. WireError when it cannot be."""
         stream = self.streams[mark.originator]
@@ -220,8 +226,7 @@ class Merge:
         if mark.last > stream.high:
             stream.high = mark.last
         self.hear_aru(mark.originator, mark.aru)
-        if mark.stable > self.safe:
-            self.safe = max(self.safe, min(mark.stable, self.aru))
+        self.hear_safe(mark.stable)
         if self._apply_mark(stream):
             self._update(mark.originator)
         return True

@@ -187,13 +187,14 @@ class AdaptiveNode(Frame):
         if data[start + KIND_AT] != DIRECT:
             self._hear(merge, state, data[start : start + size], step)
             return 1
-        run, number, aru, flags, transmitter = parse_direct(data, start, size, merge.heading)
+        run, number, (aru, safe), flags, transmitter = parse_direct(data, start, size, merge.heading)
         if transmitter not in merge.heading.places:
             raise WireError(STRANGER)
         if aru > run.last:
             merge.check_aru(run, aru)
         is_new = merge.take(run, number)
         merge.hear_aru(merge.heading.places[run.originator], aru)
+        merge.hear_safe(safe)
         if state is not None:
             if flags & RETRANSMITTED:
                 state.on_answer(run, number, transmitter, step)
@@ -263,5 +264,6 @@ def parts_of(config: RingConfig, own: Own) -> Parts:
         TokenExchange(),
         why_stalled,
         settings=own.config.settings,
+        sends_at_once=True,
         freezes_at_entry=True,
     )

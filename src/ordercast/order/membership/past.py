@@ -87,6 +87,7 @@ class Parts:
     attached: Attached | None = None  # the ring's place in a network of rings, if it is in one
     has_full_visits: bool = False  # a member that has much to carry asks for a whole window
     settings: Mapping[str, int] = field(default_factory=dict)  # keys on which members must agree: a digest of each
+    sends_at_once: bool = False  # what a member sends may come before it is known that all have what it had delivered
     freezes_at_entry: bool = False  # what is written on a Commit token stands: nothing old is taken or delivered then
 
     @property

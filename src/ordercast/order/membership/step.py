@@ -59,6 +59,7 @@ class Attempt:
     told_at: int = -(1 << 62)  # when a Join was last sent
     told: int = 0  # its number
     promise: RecoveryPlan | None = None  # set: I hold and shall deliver all that was exchanged (`my_received_flg`)
+    high_delivered: Seq = NO_SEQ  # somebody delivered up to here, as the plans of attempts that failed said
 
 
 @dataclass(slots=True)

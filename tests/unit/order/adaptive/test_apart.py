@@ -73,7 +73,7 @@ def test_who_has_others_stays_apart_and_is_named_once(key: str, value: dict[str,
 def test_who_says_nothing_of_its_places_stays_apart() -> None:
     node = alone()
     (alarm,) = given(node, announced(node, ()))
-    assert "adaptive.block, adaptive.period and adaptive.reach" in alarm.text and node.is_ready
+    assert "adaptive.block, adaptive.period, adaptive.reach and the format of packets" in alarm.text and node.is_ready
 
 
 def test_another_engine_of_the_same_cluster_is_named_whatever_its_packets() -> None:

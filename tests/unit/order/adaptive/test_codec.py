@@ -15,11 +15,13 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import Seq
 from ordercast.model.service import Service
 from ordercast.order.adaptive.codec import (
+    BELOW_MAX,
     RESTS,
-    aru_in,
     decode_ask,
     decode_mark,
     distribution_fields,
+    known_in,
+    packed_known,
     parse_direct,
 )
 from ordercast.wire.header import retransmitted
@@ -64,7 +66,7 @@ def test_packets_in_a_row_are_one_run_and_one_sent_again_is_the_same() -> None:
     merge = make_merge(ONE)
     train = packet(1, 1, ONE).data + packet(2, 2, ONE).data
     run, number, *_ = parse_direct(train, 0, len(train) // 2, merge.heading)
-    assert (run.seq, run.count, number, aru_in(run)) == (1, 2, 1, 0)
+    assert (run.seq, run.count, number, known_in(run)[0]) == (1, 2, 1, 0)
     again = retransmitted(packet(1, 1, ONE).data, TWO)
     run, number, *_ = parse_direct(again, 0, len(again), merge.heading)
     assert (run.originator, number) == (ONE, 1)
@@ -84,8 +86,22 @@ def test_packets_that_were_sent_one_by_one_may_be_read_in_a_row() -> None:
     load = 0, (0,), (3,), (int(Service.AGREED),), [b"one"], b"", b""
     numbers = (1, 0, 1), (2, 1, 2), (3, 3, 3)
     first, second, third = (
-        build_runs(DIRECTS, [load], ONE, Seq(place), aru, number)[0].burst()[0] for place, aru, number in numbers
+        build_runs(DIRECTS, [load], ONE, Seq(place), packed_known(aru, 0), number)[0].burst()[0]
+        for place, aru, number in numbers
     )
     run, number, *_ = parse_direct(first + second, 0, len(first), DIRECTS)
-    assert (run.seq, run.count, number, aru_in(run)) == (1, 2, 1, 1)
-    assert aru_in(parse_direct(third, 0, len(third), DIRECTS)[0]) == 3
+    assert (run.seq, run.count, number, known_in(run)[0]) == (1, 2, 1, 1)
+    assert known_in(parse_direct(third, 0, len(third), DIRECTS)[0])[0] == 3
+
+
+@pytest.mark.parametrize(("aru", "safe"), [(0, 0), (5, 5), (5, 3), (5, 0), (1 << 30, (1 << 30) - BELOW_MAX + 1)])
+def test_packets_say_what_their_sender_knows(aru: int, safe: int) -> None:
+    load = 0, (0,), (3,), (int(Service.AGREED),), [b"one"], b"", b""
+    (run,) = build_runs(DIRECTS, [load], ONE, Seq(7), packed_known(aru, safe), 3)
+    assert known_in(run) == (aru, safe) == parse_direct(run.data, 0, run.size, DIRECTS)[2]
+
+
+def test_of_what_is_safe_far_below_nothing_is_said() -> None:
+    load = 0, (0,), (3,), (int(Service.AGREED),), [b"one"], b"", b""
+    (run,) = build_runs(DIRECTS, [load], ONE, Seq(7), packed_known(1 << 30, 17), 3)
+    assert known_in(run) == (1 << 30, 0)

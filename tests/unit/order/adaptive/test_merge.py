@@ -13,7 +13,7 @@ from ordercast.model.effects import Deliver, Effect, Install
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ProcessId, Seq
 from ordercast.model.service import Service
-from ordercast.order.adaptive.codec import RESTS, Mark, build_distribution
+from ordercast.order.adaptive.codec import BELOW_BITS, RESTS, Mark, build_distribution
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.adaptive.slots import Distribution, base_after
@@ -118,11 +118,24 @@ def test_what_a_sender_knows_with_its_packet_is_what_it_knows_when_it_is_sent() 
     assert told == merge.aru >= place
 
 
+def test_whoever_takes_a_packet_knows_what_its_sender_knew_to_be_safe() -> None:
+    """The sender may have delivered a safe message, and this packet may follow from that."""
+    merge = make_merge()
+    merge.take(packet(1, 1, ONE, safe=True), 1)
+    merge.hear(mark(2, 1, 0, 40))
+    merge.take(packet(2, 2, ONE), 2)
+    assert merge.aru >= 1 and advanced(merge) == []
+    merge.hear_safe(Seq(1))
+    assert advanced(merge) == [1, 2]
+    merge.hear_safe(Seq(500))
+    assert merge.safe == merge.aru, "nothing is safe that is not known here"
+
+
 def test_a_distribution_is_adopted_in_order_and_everybody_moves() -> None:
     merge = make_merge()
     base = base_after(2, 1, CONFIG.reach)
     distribution = Distribution(1, base, 2, CONFIG.ahead, (1, 10, 1))
-    announcement = build_distribution(merge.heading, ONE, distribution, 2, 0, 2)
+    announcement = build_distribution(merge.heading, ONE, distribution, 2, (0, 0), 2)
     merge.take(announcement, 2)
     assert merge.line.newest.number == 0  # the packet before it is not here
     merge.take(packet(1, 1, ONE), 1)
@@ -138,7 +151,7 @@ def test_places_given_up_beyond_a_base_stay_given_up_when_ranks_change() -> None
     given_up = merge.known(2)
     assert given_up > base
     distribution = Distribution(1, base, 2, CONFIG.ahead, (1, 1, 10))
-    merge.take(build_distribution(merge.heading, ONE, distribution, 1, 0, 1), 1)
+    merge.take(build_distribution(merge.heading, ONE, distribution, 1, (0, 0), 1), 1)
     merge.hear(mark(0, 1, 1, base + 40))
     merge.give_up(base + 40)
     assert merge.aru >= base and merge.known(2) == given_up
@@ -169,11 +182,11 @@ def test_nobody_else_sends_in_the_name_of_this_process() -> None:
 
 def test_distributions_are_the_book_keepers_and_go_by_the_formula() -> None:
     merge = make_merge(ONE)
-    wrong = build_distribution(merge.heading, TWO, Distribution(1, 700, 2, 16, (1, 1, 1)), 3, 0, 1)
+    wrong = build_distribution(merge.heading, TWO, Distribution(1, 700, 2, 16, (1, 1, 1)), 3, (0, 0), 1)
     with pytest.raises(WireError, match="book-keeper"):
         merge.take(wrong, 1)
     merge = make_merge()
-    merge.take(build_distribution(merge.heading, ONE, Distribution(1, 602, 2, 16, (1, 1, 1)), 2, 0, 1), 1)
+    merge.take(build_distribution(merge.heading, ONE, Distribution(1, 602, 2, 16, (1, 1, 1)), 2, (0, 0), 1), 1)
     assert merge.line.newest.number == 0
 
 
@@ -269,7 +282,7 @@ def test_what_marks_said_beyond_a_base_does_not_move_the_gap() -> None:
     for is_known in (False, True):
         merge = make_merge()
         distribution = Distribution(1, base_after(1, 1, CONFIG.reach), 2, CONFIG.ahead, (1, 1, 10))
-        merge.take(build_distribution(merge.heading, ONE, distribution, 1, 0, 1), 1)
+        merge.take(build_distribution(merge.heading, ONE, distribution, 1, (0, 0), 1), 1)
         merge.take(packet(5, 1, THREE), 1)
         merge.discard()
         if is_known:  # as an exchange does: packets come for which marks have waited
@@ -294,7 +307,7 @@ def test_the_acknowledgement_in_an_exchanged_packet_is_not_read() -> None:
     merge = make_merge()
     old = packet(5, 1, THREE)
     new = make_ring(TWO, MEMBERS, NEXT_RING_ID)
-    wrapped = recovered(old.packet(Seq(5)), THREE, new.heading, THREE, Seq(9), 77)
+    wrapped = recovered(old.packet(Seq(5)), THREE, new.heading, THREE, Seq(9), 77 << BELOW_BITS)
     assert merge.keep(Seq(5), wrapped) and not merge.keep(Seq(5), wrapped)
     assert merge.arus[2] == 0 and merge.streams[2].last == 1
     with pytest.raises(WireError, match="another place"):

@@ -58,14 +58,20 @@ VECTORS = [
         "direct",
         "A direct packet with one message, whose sender rests",
         packet(5, 3, THREE, rests=True).data,
-        [*_header("direct", "place", "aru", "number"), (4, "sender"), (2, "length"), (1, "service"), (4, "payload")],
+        [
+            *_header("direct", "place", "aru, and how far below it is safe", "number"),
+            (4, "sender"),
+            (2, "length"),
+            (1, "service"),
+            (4, "payload"),
+        ],
     ),
     Vector(
         "distribution",
         "A direct packet that announces a distribution",
-        build_distribution(DIRECTS, RING.members[0], DISTRIBUTION, 9, 4, 6).data,
+        build_distribution(DIRECTS, RING.members[0], DISTRIBUTION, 9, (4, 0), 6).data,
         [
-            *_header("direct", "place", "aru", "number"),
+            *_header("direct", "place", "aru, and how far below it is safe", "number"),
             (4, "number of the distribution"),
             (8, "base"),
             (2, "block"),

@@ -13,7 +13,7 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Broadcast, Burst, Effect
 from ordercast.model.ids import Instant, ProcessId, Seq
 from ordercast.model.notes import Occurrence
-from ordercast.order.adaptive.codec import RESTS, AdaptiveKind, Mark, aru_in, build_distribution
+from ordercast.order.adaptive.codec import RESTS, AdaptiveKind, Mark, build_distribution, known_in, packed_known
 from ordercast.order.adaptive.flow import Pace, burst_left
 from ordercast.order.adaptive.lookout import Lookout, deaf_alarm
 from ordercast.order.adaptive.marks import Voice
@@ -243,7 +243,7 @@ class Direct(Talking):
             for run in runs:
                 merge.sent(run)
                 bursts.append(run.burst())
-            aru, is_safe, is_left = aru_in(runs[-1]), runs[-1].is_safe, bool(outbox)
+            (aru, _), is_safe, is_left = known_in(runs[-1]), runs[-1].is_safe, bool(outbox)
         if is_left and not self.voice.waiting:
             self.voice.is_due = True  # whoever shares out the places should know
         sent = merge.streams[merge.me].last - before
@@ -279,7 +279,8 @@ class Direct(Talking):
                 loads = [(loads[0][0] | RESTS, *loads[0][1:])]
                 self.occurred(Occurrence.PLACES_RESTS, step)
             aru = merge.aru_after(place, rest)
-        return build_runs(merge.heading, loads, facts.me, place, aru, merge.streams[merge.me].last + 1)
+        known, number = packed_known(aru, merge.safe), merge.streams[merge.me].last + 1
+        return build_runs(merge.heading, loads, facts.me, place, known, number)
 
     def _arm(self, facts: Facts) -> None:
         timers, repair, speaks_at = facts.timers, self.repair, self.voice.deadline()
@@ -339,7 +340,7 @@ class Direct(Talking):
         if distribution.keeper != merge.me:
             self.occurred(Occurrence.OFFICE_HANDED_OVER, step)
         place, aru, number = Seq(merge.next_place()), merge.aru, merge.streams[merge.me].last + 1
-        run = build_distribution(merge.heading, step.facts.me, distribution, place, aru, number)
+        run = build_distribution(merge.heading, step.facts.me, distribution, place, (aru, merge.safe), number)
         merge.sent(run)
         step.effects.append(Broadcast([run.burst()]))
         self.voice.sent(aru, step.now)

@@ -133,8 +133,8 @@ def take_clock(facts: Facts, token: CommitToken) -> None:
 
 
 def _my_entry(facts: Facts) -> CommitEntry:
-    past = facts.past
-    return CommitEntry(facts.me, True, facts.installed.id, past.aru, past.delivered, facts.is_frozen)
+    past, delivered = facts.past, max(facts.past.delivered, facts.attempt.high_delivered)
+    return CommitEntry(facts.me, True, facts.installed.id, past.aru, delivered, facts.is_frozen)
 
 
 def start_over(state: State, ring: Ring, join: Join, step: Step) -> State:

@@ -49,6 +49,8 @@ class Recovery(Changing):
         step.moved(origin.name, cls.name, None, f"ring {ring.id}")
         facts.timers.only()
         plan = plan_from(token.members, facts.me)
+        if facts.parts.sends_at_once:
+            facts.attempt.high_delivered = max(facts.attempt.high_delivered, plan.high_delivered)
         queue: dict[Seq, PacketRun] = {}
         if must_exchange(token.members, plan):
             facts.attempt.promise = None
