@@ -6,7 +6,7 @@ the next token can be made from it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -28,7 +28,9 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import Packet, Stored, Submission
 from ordercast.model.notes import Ignored, Moved, Occurred, Occurrence
 from ordercast.model.service import Service
+from ordercast.order.adaptive.codec import AdaptiveKind
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY
+from ordercast.order.membership.frame import Frame
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.wire.codec import decode, encode
@@ -77,14 +79,21 @@ def wrapped(packet: bytes, seq: int, ring: ConfigurationId, transmitter: Process
 
 class Solo:
     def __init__(
-        self, me: ProcessId = TWO, config: RingConfig = SMALL, stored: Stored | None = None, **ring: Any
+        self,
+        me: ProcessId = TWO,
+        config: RingConfig = SMALL,
+        stored: Stored | None = None,
+        make: Callable[..., Frame] = RingNode,
+        settings: tuple[int, ...] = (),
+        **more: Any,
     ) -> None:
-        """`ring`: what else its engine is made with."""
+        """`make`: its engine; `settings`: of all engines, which agree on them; `more`: what else it is made with."""
+        self.settings = settings
         self.me = me
         self.config = config
         self.now = Instant(0)
-        self.node = RingNode(node_of(me), config, **ring)
-        self.join = Join(RING, me, 0, 0, (), (), 0, ChangeReason.STARTED, NOBODY, ())  # its last
+        self.node = make(node_of(me), config, **more)
+        self.join = Join(RING, me, 0, 0, (), (), 0, ChangeReason.STARTED, NOBODY, (), settings=settings)
         self.forwarded: Token | CommitToken | None = None  # its last
         self.log: list[Effect] = []
         self.numbers = 0
@@ -94,7 +103,7 @@ class Solo:
 
     def give(self, *messages: WireMessage) -> list[Effect]:
         """All in one look at the network."""
-        return self.give_packets(*(encode(CLUSTER, message) for message in messages))
+        return self.give_packets(*(encode(self.node.cluster, message) for message in messages))
 
     def give_packets(self, *packets: bytes) -> list[Effect]:
         return self._keep(self.node.receive([Packet(packet, len(packet)) for packet in packets], self.now))
@@ -131,7 +140,7 @@ class Solo:
     def _keep(self, effects: list[Effect]) -> list[Effect]:
         self.log += effects
         self.node.check_invariants()
-        for message in controls_of(effects):
+        for message in controls_of(effects, self.node.cluster):
             if isinstance(message, Join):
                 self.join = message
             elif isinstance(message, Token | CommitToken):
@@ -143,7 +152,11 @@ class Solo:
     def announcements(self, others: Sequence[ProcessId] = TRIO) -> list[Announcement]:
         """Others on rings of their own, and everybody hears everybody."""
         everybody = tuple(sorted({self.me, *others}))
-        return [Announcement(ConfigurationId(4, one), one, (one,), everybody) for one in others if one != self.me]
+        return [
+            Announcement(ConfigurationId(4, one), one, (one,), everybody, settings=self.settings)
+            for one in others
+            if one != self.me
+        ]
 
     def join_of(
         self,
@@ -319,13 +332,13 @@ def seqs(effects: Sequence[Effect]) -> list[int]:
     return [seq_of(packet) for packet in data_of(effects)]
 
 
-def controls_of(effects: Sequence[Effect]) -> list[WireMessage]:
-    """Everything but data, in order; what was sent in pieces is put together."""
-    pieces, found = Pieces(CLUSTER, PACKET_SIZE_MAX), []
+def controls_of(effects: Sequence[Effect], cluster: bytes = CLUSTER) -> list[WireMessage]:
+    """What the membership and its tokens say, in order; what was sent in pieces is put together."""
+    pieces, found = Pieces(cluster, PACKET_SIZE_MAX), []
     for packet in packets_of(effects):
         whole = pieces.add(packet) if packet[KIND_AT] == MessageKind.PIECE else packet
-        if whole is not None and whole[KIND_AT] != MessageKind.DATA:
-            found.append(decode(whole, CLUSTER))
+        if whole is not None and whole[KIND_AT] not in (MessageKind.DATA, *AdaptiveKind):
+            found.append(decode(whole, cluster))
     return found
 
 

@@ -5,6 +5,7 @@ A swarm is only worth what it has met: the tally of all runs tells how often eac
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -397,12 +398,15 @@ def swarm(
     if workers == 1 or len(seeds) <= 1:
         yield from map(run, seeds)
         return
-    with multiprocessing.get_context("spawn").Pool(workers, _leave_interrupts_to_parent) as pool:
+    with multiprocessing.get_context("spawn").Pool(workers, _begin_worker) as pool:
         yield from pool.imap(run, seeds, chunksize=max(1, min(16, len(seeds) // (4 * workers))))
 
 
-def _leave_interrupts_to_parent() -> None:
+def _begin_worker() -> None:
+    """Leave interrupts to the parent. Runs make a lot that is not garbage, which need not be looked at every time."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def expected_rows(kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> list[str]:

@@ -14,12 +14,13 @@ import pytest
 
 from ordercast.model.ids import Instant, ProcessId, Seq, node_of
 from ordercast.model.promises import AnyPromise, GroupPromise, Promise, SlotPromise
-from ordercast.order.adaptive import ending, merge, office, repair, slots
+from ordercast.order.adaptive import ending, merge, node, office, repair, slots
 from ordercast.order.adaptive.codec import (
     CONTROL,
     MARK_BODY,
     RESTS,
     AdaptiveKind,
+    Arrived,
     Mark,
     known_in,
     packed_known,
@@ -41,7 +42,7 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import options_of
 from ordercast.wire.head import KIND_AT, transmitter_of
-from ordercast.wire.header import HEADER, HEADER_SIZE, unwrapped
+from ordercast.wire.header import HEADER, HEADER_SIZE, Heading, unwrapped
 from ordercast.wire.messages import CommitEntry
 from ordercast.wire.run import Load, PacketRun, build_runs
 
@@ -173,6 +174,22 @@ def _plans_forgotten(patch: pytest.MonkeyPatch) -> None:
         return CommitEntry(facts.me, True, facts.installed.id, past.aru, past.delivered, facts.is_frozen)
 
     patch.setattr(commit, "_my_entry", entry)
+
+
+def _safe_unsaid(patch: pytest.MonkeyPatch) -> None:
+    """Packets do not say what their sender knows to be safe."""
+    right = node.parse_direct
+
+    def parsed(data: bytes, start: int, size: int, heading: Heading) -> Arrived:
+        run, number, (aru, _), flags, transmitter = right(data, start, size, heading)
+        return run, number, (aru, 0), flags, transmitter
+
+    patch.setattr(node, "parse_direct", parsed)
+
+
+def _neither(patch: pytest.MonkeyPatch) -> None:
+    _plans_forgotten(patch)
+    _safe_unsaid(patch)
 
 
 def _adopted_out_of_order(patch: pytest.MonkeyPatch) -> None:
@@ -319,6 +336,7 @@ SLOTS_BY_PLACE = PlantedFault("ranks by place", _ranks_by_place, 0, frozenset({S
 SENT_ALONE = PlantedFault("policy counts only what was sent", _sent_alone, 0, frozenset({Promise.FAIRNESS}))
 FORMER_LIFE = PlantedFault("mark of a former life", _former_life, 0, ANY_ORDER)
 PLANS_FORGOTTEN = PlantedFault("plans forgotten", _plans_forgotten, 0, frozenset({GroupPromise.SANE_VIEWS}))
+SAFE_UNKNOWN = PlantedFault("safe unsaid, plans forgotten", _neither, 0, frozenset({GroupPromise.SANE_VIEWS}))
 NOBODY_ASKS = PlantedFault("nobody asks", _nobody_asks, 0, frozenset({SlotPromise.STUCK}))
 
 

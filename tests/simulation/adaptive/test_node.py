@@ -28,7 +28,7 @@ from ordercast.wire.head import KIND_AT
 from ordercast.wire.header import MessageKind
 from ordercast.wire.run import PacketRun
 
-from .planted import PLANS_FORGOTTEN, THIRDS, TOKEN_DROPPED
+from .planted import SAFE_UNKNOWN, THIRDS, TOKEN_DROPPED
 
 
 @pytest.mark.parametrize(
@@ -51,15 +51,16 @@ def test_hostile_runs_are_valid(kind: SwarmKind, seed: int) -> None:
     assert result.settled and result.is_valid, f"{kind.value} {seed}: {result.verdict.sentence}"
 
 
-def test_what_companions_had_delivered_is_known_when_the_attempt_with_them_fails() -> None:
-    """It brought a message that followed from a view, which had come of a safe message."""
+def test_what_companions_had_delivered_is_known_of_packets_or_of_the_attempt_that_failed() -> None:
+    """A message followed from a view, which had come of a safe message. Its packet says what is safe; where it came
+    through an exchange, the plan of that attempt did (`tests/conformance/test_adaptive_recovery.py`)."""
     kind, seed = SwarmKind.REPLICATED, 524
     test_hostile_runs_are_valid(kind, seed)
     with pytest.MonkeyPatch.context() as patch:
-        PLANS_FORGOTTEN.plant(patch)
+        SAFE_UNKNOWN.plant(patch)
         result = simulate(options_of(seed, kind, "adaptive"), seed)
         broken = {each.promise for each in result.verdicts if each.outcome is Outcome.INVALID}
-        assert broken == PLANS_FORGOTTEN.broken
+        assert broken == SAFE_UNKNOWN.broken
 
 
 def one_way_cut() -> Result:

@@ -7,11 +7,22 @@ from collections.abc import Callable
 import pytest
 
 from ordercast.model.errors import WireError
+from tests.conformance import test_adaptive_recovery as recoveries
 from tests.simulation.catches import first_catch
 from tests.unit.order.adaptive import test_bad_input, test_parts
 from tests.unit.order.adaptive import test_merge as rules
 
-from .planted import FAULTS, FORMER_LIFE, GARBAGE, MARKS_DECIDE, OUT_OF_ORDER, SENT_ALONE, PlantedFault, findings
+from .planted import (
+    FAULTS,
+    FORMER_LIFE,
+    GARBAGE,
+    MARKS_DECIDE,
+    OUT_OF_ORDER,
+    PLANS_FORGOTTEN,
+    SENT_ALONE,
+    PlantedFault,
+    findings,
+)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -28,6 +39,7 @@ def test_a_planted_fault_is_caught(fault: PlantedFault) -> None:
         (GARBAGE, rules.test_the_acknowledgement_in_an_exchanged_packet_is_not_read),
         (FORMER_LIFE, test_bad_input.test_a_mark_of_a_former_life_is_not_heeded),
         (SENT_ALONE, test_parts.test_saturated_members_do_not_confirm_weights_that_starve_one_of_them),
+        (PLANS_FORGOTTEN, recoveries.test_what_companions_had_delivered_is_said_on_the_next_commit_token),
         (OUT_OF_ORDER, rules.test_a_distribution_is_adopted_in_order_and_everybody_moves),
     ],
     ids=lambda one: getattr(one, "name", ""),
