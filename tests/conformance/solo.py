@@ -99,11 +99,16 @@ class Solo:
         self.numbers = 0
         self._keep(self.node.start(stored or {}, Incarnation(1), self.now))
 
+    @property
+    def cluster(self) -> bytes:
+        """The id on packets, as the test speaks of them."""
+        return self.node.cluster
+
     # Inputs
 
     def give(self, *messages: WireMessage) -> list[Effect]:
         """All in one look at the network."""
-        return self.give_packets(*(encode(self.node.cluster, message) for message in messages))
+        return self.give_packets(*(encode(self.cluster, message) for message in messages))
 
     def give_packets(self, *packets: bytes) -> list[Effect]:
         return self._keep(self.node.receive([Packet(packet, len(packet)) for packet in packets], self.now))
@@ -140,7 +145,7 @@ class Solo:
     def _keep(self, effects: list[Effect]) -> list[Effect]:
         self.log += effects
         self.node.check_invariants()
-        for message in controls_of(effects, self.node.cluster):
+        for message in controls_of(effects, self.cluster):
             if isinstance(message, Join):
                 self.join = message
             elif isinstance(message, Token | CommitToken):

@@ -52,6 +52,10 @@ class AttachedSolo(Solo):
         self.clock = clock or Clock()
         super().__init__(me, attached=Attached(DOMAIN, "office", self.clock, share, others=others), **changes)
 
+    @property
+    def cluster(self) -> bytes:
+        return CLUSTER
+
     def give_packets(self, *packets: bytes) -> list[Effect]:
         return super().give_packets(*(_with_cluster(packet, OFFICE) for packet in packets))
 

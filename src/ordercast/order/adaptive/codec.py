@@ -40,6 +40,7 @@ DISTRIBUTION = struct.Struct(">IQHHHH")  # number, base, block, ahead, next book
 KNOWN_AT = struct.Struct(">43xQ")
 BELOW_BITS = 20  # of what a packet says its sender knows: how far the safe place lies below the aru,
 BELOW_MAX = (1 << BELOW_BITS) - 1  # or so far, or farther: nothing is said of it
+ARU_MAX = (1 << 64 - BELOW_BITS) - 1  # of the aru its lowest bits: it is not half as far from the packet's place
 BEHIND = 1  # bit of a mark: the sender's application cannot take more
 ECHOES = 2  # and: it says which mark of another was heard last
 SPREAD_MAX = 0xFFFFFFFF  # a spread that is not known
@@ -114,7 +115,7 @@ def parse_direct(data: bytes, start: int, size: int, heading: Heading) -> Arrive
         if run.timestamp(run.last) != number + run.count - 1:
             raise WireError("packets in a row whose numbers are not")
         return run, number, known_in(run), flags, transmitter
-    return run, number, _known_from(packed), flags, transmitter
+    return run, number, _known_from(packed, run.last), flags, transmitter
 
 
 def _parse_one(
@@ -132,17 +133,18 @@ def _parse_one(
 def known_in(run: PacketRun) -> KnownPlaces:
     """Return what the sender of packets knew at the last of them: packets in a row may have been sent one by one. The
     aru may cover the packet itself. Garbage in one that came through an exchange."""
-    return _known_from(KNOWN_AT.unpack_from(run.data, run.at + (run.count - 1) * run.size)[0])
+    return _known_from(KNOWN_AT.unpack_from(run.data, run.at + (run.count - 1) * run.size)[0], run.last)
 
 
-def _known_from(packed: int) -> KnownPlaces:
-    aru, below = packed >> BELOW_BITS, packed & BELOW_MAX
+def _known_from(packed: int, place: Place) -> KnownPlaces:
+    low, below, half = packed >> BELOW_BITS, packed & BELOW_MAX, ARU_MAX // 2
+    aru = max(0, place - half + (low - place + half & ARU_MAX))
     return aru, aru - below if below < min(aru, BELOW_MAX) else 0
 
 
 def packed_known(aru: Place, safe: Place) -> int:
     """Return what a packet says its sender knows, as one number."""
-    return aru << BELOW_BITS | min(aru - safe, BELOW_MAX)
+    return (aru & ARU_MAX) << BELOW_BITS | min(aru - safe, BELOW_MAX)
 
 
 def _header(heading: Heading, me: ProcessId, size: int, flags: int, place: int, numbers: tuple[int, int, int]) -> bytes:

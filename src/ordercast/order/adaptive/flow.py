@@ -10,6 +10,8 @@ from ordercast.order.adaptive.slots import Place
 
 LEAST = 16  # packets that everybody may have on their way
 PART = 4  # a good burst has this part of a share; so much of the window is acknowledged soon
+CROWD = 16  # how many packets are read at once is one over about so many reads, counted in parts of so many,
+CROWDED = CROWD * 3 // 2  # and on an idle host it is about one
 SAMPLES = 8  # how long packets take is a moving average over about so many
 NOWHERE: Place = 1 << 62
 BEGINNING = Instant(0)
@@ -48,17 +50,23 @@ def _share(merge: Merge, window: int) -> int:
 
 @dataclass(slots=True)
 class Pace:
-    """How long it takes until packets of this process are ordered. Where that is long hosts are busy, and fewer packets
-    with more messages in them serve everybody better."""
+    """How long it takes until packets of this process are ordered, and how many wait when it reads. Where both are much
+    hosts are busy, and fewer packets with more messages in them serve everybody better. Time alone would not tell a
+    busy host from a long way, on which nothing is gained by waiting."""
 
     slow_ns: int
     mean_ns: int = 0
+    crowd: int = CROWD * CROWD  # packets that are read at once, in fixed point
     place: Place = NOWHERE  # of a packet that is not ordered yet
     sent_at: Instant = BEGINNING
 
     @property
     def is_slow(self) -> bool:
-        return self.mean_ns >= self.slow_ns
+        return self.mean_ns >= self.slow_ns and self.crowd >= CROWD * CROWDED
+
+    def read(self, packets: int) -> None:
+        """So many packets had come when this process looked."""
+        self.crowd += packets * CROWD - self.crowd // CROWD
 
     def sent(self, place: Place, now: Instant) -> None:
         """A packet that others have yet to order went out at this place; one is watched at a time."""

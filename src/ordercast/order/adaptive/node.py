@@ -117,6 +117,8 @@ class AdaptiveNode(Frame):
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         step = self._begin(now)
         fresh: list[PacketRun] = []
+        if isinstance(self._state, Direct):
+            self._state.pace.read(len(packets))
         for packet in packets:
             self._sort(packet, fresh, step)
         if fresh:

@@ -44,6 +44,8 @@ class Commit(Changing):
         step.moved(origin.name, cls.name, None, f"ring {token.ring}")
         facts.timers.only()
         members = tuple(member.process for member in token.members)
+        if not facts.is_frozen:  # what came with the token is delivered before it is said what was delivered
+            facts.past.advance(step.effects)
         mine = _my_entry(facts)
         entries = tuple(mine if member.process == facts.me else member for member in token.members)
         facts.ring_seq = token.ring.seq
