@@ -14,7 +14,6 @@ from pathlib import Path
 from ordercast.daemon.config.file import STATUS_PORT, load_config
 from ordercast.daemon.config.node import (
     PORT,
-    NetworkConfig,
     NodeConfig,
     SecurityConfig,
     StatusConfig,
@@ -84,7 +83,7 @@ def _settings(file: Path | None, name: str | None, port: int | None) -> NodeConf
     if name is not None:
         raise UsageError("--name needs --config: the nodes of one machine are called n1, n2, … by themselves")
     port = port or PORT
-    return NodeConfig(network=NetworkConfig(port=port), status=StatusConfig(port=port + STATUS_PORT - PORT))
+    return NodeConfig(status=StatusConfig(port=port + STATUS_PORT - PORT)).beside(None, port)
 
 
 def _trace(config: TraceConfig, folder: Path | None, level: TraceLevel | None) -> TraceConfig:

@@ -160,7 +160,10 @@ def without_key(file: KeyFile, number: int | None = None) -> KeyFile:
     if number is None and len(ring.accepted) == 1:
         raise UsageError(f"there is nothing to retire: the file has {listed(ring.accepted)} alone")
     if ring.wanted != ring.used:
-        raise UsageError(f"key {listed((ring.wanted,))} is not used yet: run `ordercast key use` first")
+        raise UsageError(
+            f"key {listed((ring.wanted,))} is next, and not used yet: when `ordercast key status` shows that all nodes "
+            "use it, run `ordercast key use`, and then this"
+        )
     gone = {number} if number is not None else set(ring.accepted) - {ring.used}
     if ring.used in gone:
         raise UsageError(f"key {listed((ring.used,))} is the one that is used: add another first")

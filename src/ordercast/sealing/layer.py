@@ -197,7 +197,7 @@ class Sealing(PassingLayer):
                     bursts = self._sealed(effect, Lane.LINK, self._target(effect)) if is_sealing else effect.bursts
                     outward.append(effect.piece(bursts, effect.networks))
                 case Install() if effect.configuration.kind is ConfigurationKind.REGULAR:
-                    self._members = effect.configuration.members
+                    self._join(effect.configuration.members, now)
                     outward.append(effect)
                 case LeaveDone():
                     self._is_over = True
@@ -321,10 +321,20 @@ class Sealing(PassingLayer):
     def _take(self, keys: KeyRing) -> None:
         self.keys = self.opener.keys = keys
 
+    def _join(self, members: Sequence[ProcessId], now: Instant) -> None:
+        """Be one of these. Whoever is so no longer, and never said which keys it accepts, was heard lately."""
+        before, after = ({node_of(member) for member in group} for group in (self._members, members))
+        gone = before - after - self.lives.newest().keys() - {self._node}
+        self._away.update(dict.fromkeys(gone, now))
+        self._members = members
+
     def _consider(self, now: Instant, effects: list[Effect]) -> None:
-        """Whoever is alone waits: those with whom it will be may not have the key yet."""
-        if self.keys.wanted != self.keys.used and not self._is_alone() and not self.awaited():
-            self._use(self.keys.wanted, effects)
+        """Whoever is not with others yet waits: it may have heard some of them alone, and the rest may not have the
+        key. It uses what is in use, for all had that key when the first of them changed."""
+        wanted = self.keys.wanted
+        is_early = len(self._members) < 2 and all(life.used != wanted for life in self.lives.newest().values())
+        if wanted != self.keys.used and not is_early and not self.awaited():
+            self._use(wanted, effects)
 
     def _use(self, number: int, effects: list[Effect]) -> None:
         if number != self.keys.used:

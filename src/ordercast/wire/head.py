@@ -40,6 +40,8 @@ SEAL_ROOM: Final = 17 + 16 - HEAD_SIZE
 LAYER_KIND: Final = 255  # of packets of the layer with several networks; no engine uses it
 assert HEAD_SIZE == KIND_AT == 22
 
+SEALED: Final = "sealed with key"  # how a packet is refused that a process without keys cannot open
+
 _TRANSMITTER = struct.Struct(">14xQ")
 _OLD_CLUSTER, _OLD_TRANSMITTER = slice(4, 12), slice(32, 40)  # where versions before 3 had them
 
@@ -97,10 +99,10 @@ def _fault(packet: bytes, cluster: bytes) -> WireError:
         return WireError("shorter than a head")
     if packet[2] != VERSION:
         return _other_version(packet, cluster)
+    if packet[3] != CLEAR:  # where the cluster stands in the clear there is a seal
+        return WireError(f"{SEALED} {packet[3]}, and this process has no keys")
     if packet[CLUSTER] != cluster:
         return WireError("another cluster's packet")
-    if packet[3] != CLEAR:
-        return WireError(f"sealed with key {packet[3]}, and this process has no keys")
     _, length, _, _ = HEAD.unpack_from(packet)
     if length != len(packet):
         return WireError(f"the head says {length} bytes, {len(packet)} came")

@@ -14,6 +14,7 @@ import pytest
 from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.model.promises import AnyPromise, SlotPromise
 from ordercast.model.service import Service
+from ordercast.order.adaptive import flow
 from ordercast.sim.options import SIM_ADAPTIVE, SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.topology import Rate
@@ -23,7 +24,7 @@ from .planted import ACKNOWLEDGED_IN_TURN, NOBODY_ASKS, SILENT, SLOTS_BY_PLACE, 
 HOP = 100 * MICROSECOND
 
 
-def counted(rates: tuple[Rate, ...], members: int, service: Service, seed: int = 1) -> Result:
+def counted(rates: tuple[Rate, ...], members: int, service: Service, seed: int = 1, hop: int = HOP) -> Result:
     """Return a run in which nothing but the way takes time."""
     options = SimOptions(
         nodes=members,
@@ -32,8 +33,8 @@ def counted(rates: tuple[Rate, ...], members: int, service: Service, seed: int =
         messages=0,
         rates=rates,
         services=(service,),
-        delay_min_ns=HOP,
-        delay_max_ns=HOP,
+        delay_min_ns=hop,
+        delay_max_ns=hop,
         packet_ns=0,
         token_ns=0,
         fault_time_ns=450 * MILLISECOND,
@@ -55,6 +56,15 @@ def broken(result: Result) -> set[AnyPromise | None]:
 def test_deliveries_take_as_many_hops_as_they_may(rates: tuple[float, ...], service: Service) -> None:
     result = counted(sending(*rates), len(rates), service)
     assert result.settled and result.is_valid, result.verdict.sentence
+
+
+def test_a_long_way_costs_no_more_hops_than_a_short_one() -> None:
+    """Nobody takes it for busy hosts, on which a message waits for its sender's last one to be ordered."""
+    rates = sending(60, 60, 60, 60)
+    assert counted(rates, 4, Service.AGREED, hop=2 * MILLISECOND).is_valid
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flow, "CROWDED", 0)
+        assert SlotPromise.HOPS in broken(counted(rates, 4, Service.AGREED, hop=2 * MILLISECOND))
 
 
 @pytest.mark.parametrize(

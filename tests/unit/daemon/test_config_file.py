@@ -570,3 +570,12 @@ def test_a_table_of_another_engine_is_told(file: Path) -> None:
     assert remark == '[tree] has no effect: the engine is "ring", and that table is for engine = "tree"'
     file.write_text(text.format("tree"))
     assert not any("no effect" in remark for remark in plan_of(load_config(file, "a")).remarks)
+
+
+def test_another_port_is_another_cluster() -> None:
+    """One user has one key: what is sealed for one of the clusters must not open in the other."""
+    usual = NodeConfig()
+    beside = usual.beside(None, 4900)
+    assert (beside.network.port, beside.ring.cluster) == (4900, f"{usual.ring.cluster}-4900")
+    assert usual.beside(None, None) == usual.beside(None, usual.network.port) == usual
+    assert usual.beside("plant", 4900).ring.cluster == "plant"

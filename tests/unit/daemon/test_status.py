@@ -14,6 +14,7 @@ from ordercast.daemon.status.parts import ClientsStatus, HoldStatus, Refusal, Se
 from ordercast.daemon.status.report import STALE, Meter, refusal_of, status_of
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Alarm, AlarmKind
+from ordercast.model.errors import WireError
 from ordercast.model.ids import (
     MILLISECOND,
     SECOND,
@@ -28,6 +29,7 @@ from ordercast.model.ids import (
 )
 from ordercast.model.inputs import Submission
 from ordercast.session.counters import ClientRefusal
+from ordercast.wire.head import SEALED, kind_of, with_head
 from tests.unit.daemon.fake_node import FakeNode
 
 ALPHA, BETA, GAMMA = (process_id_from(NodeId(n), Incarnation(1)) for n in (1, 2, 3))
@@ -127,7 +129,7 @@ def test_a_view_change_says_who_came_who_is_gone_and_why(node: FakeNode) -> None
 
 def test_refusals_are_told_by_few_kinds(node: FakeNode) -> None:
     node.counters.refused.update({"another cluster's packet": 2, "wire version 9, we speak 1": 3})
-    node.counters.refused["another engine's packet"] = 9
+    node.counters.refused.update({"another engine's packet": 9, f"{SEALED} 7, and this process has no keys": 10})
     node.counters.refused.update({"3 bytes too many": 4, "5 bytes too many": 1, "not an Ordercast packet": 6})
     node.counters.refused.update({"a node that is not on this node's list": 7, STALE[0]: 8})
     assert status_of(node).refused == {
@@ -135,6 +137,7 @@ def test_refusals_are_told_by_few_kinds(node: FakeNode) -> None:
         Refusal.OTHER_CLUSTER.value: 2,
         Refusal.OTHER_ENGINE.value: 9,
         Refusal.OTHER_VERSION.value: 3,
+        Refusal.SEALED.value: 10,
         Refusal.UNLISTED.value: 7,
         Refusal.STALE.value: 8,
         Refusal.MALFORMED.value: 5,
@@ -155,6 +158,19 @@ def _alone(node: FakeNode) -> None:
 def test_a_healthy_node_has_nothing_to_complain_about(node: FakeNode) -> None:
     _alone(node)
     assert advised(status_of(node)).warnings == ()
+
+
+def test_who_lacks_a_key_is_told_where_to_get_it(node: FakeNode) -> None:
+    """A sealed packet says nothing of its cluster to whoever has no key."""
+    _alone(node)
+    clear = with_head(b"cluster1", ProcessId(5), bytes(40))
+    with pytest.raises(WireError) as refusal:
+        kind_of(clear[:3] + bytes((7,)) + bytes(60), b"cluster1")
+    node.counters.refused[str(refusal.value)] = 3
+    assert advised(status_of(node)).warnings == (
+        "3 packets refused (sealed, where this node has no key): "
+        "copy the key file of the others here, name it in [security], and start this node again",
+    )
 
 
 def test_what_is_not_well_is_said_with_what_to_do(node: FakeNode) -> None:

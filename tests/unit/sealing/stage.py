@@ -65,9 +65,10 @@ class Ends:
         key: ClusterKey = KEY,
         networks: tuple[int, ...] = (0,),
         cluster: bytes = CLUSTER,
-        uses: int = 0,
+        uses: int | None = None,
+        by: ProcessId = SENDER,
     ) -> bytes:
-        said = encode_presence(Presence(SENDER, uses or key.id, (key.id,), heard))
+        said = encode_presence(Presence(by, key.id if uses is None else uses, (key.id,), heard))
         return self.sealer.presence((key.id, key.secret), cluster, said, networks, Lane.DATA)
 
     def greeted(self) -> Ends:

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Then, in_order
-from ordercast.model.ids import MAIN, SECOND, Instant, node_of
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Install, Then, in_order
+from ordercast.model.ids import (
+    MAIN,
+    SECOND,
+    ConfigurationId,
+    Incarnation,
+    Instant,
+    NodeId,
+    Position,
+    ProcessId,
+    node_of,
+    process_id_from,
+)
 from ordercast.model.inputs import Lane, Packet
 from ordercast.order.engine import Engine
 from ordercast.sealing.cipher import SALT_SIZE
@@ -21,12 +33,16 @@ from ordercast.wire.head import CLEAR, with_head
 from .stage import CLUSTER, CLUSTER_ON_A_TREE, KEY, NOW, OTHER_KEY, RECEIVER, SENDER, Ends, ring_of
 
 LATER = b"what a Then brings"
+THIRD = process_id_from(NodeId(3), Incarnation(7))
 
 
 class _Leaving:
-    """An engine that leaves the work of every input for later."""
+    """An engine that leaves the work of every input for later, unless it has something to tell."""
 
     traffic = None
+
+    def __init__(self) -> None:
+        self.told: list[Effect] = []
 
     def start(self, *inputs: object) -> list[Effect]:
         return []
@@ -35,17 +51,18 @@ class _Leaving:
         return None
 
     def receive(self, *inputs: object) -> list[Effect]:
+        if self.told:
+            return self.told
         packet = with_head(CLUSTER, RECEIVER, LATER)
         return [Then(lambda: [Broadcast([(packet, len(packet))])])]
 
 
-def _sealing() -> Sealing:
+def _sealing(keys: KeyRing | None = None, engine: _Leaving | None = None) -> Sealing:
     salts = (bytes((number,)) * SALT_SIZE for number in range(7, 20))
-    engine, node = cast(Engine, _Leaving()), node_of(RECEIVER)
     sealing = Sealing(
-        engine,
-        node,
-        ring_of(KEY),
+        cast(Engine, engine or _Leaving()),
+        node_of(RECEIVER),
+        keys or ring_of(KEY),
         PlainCipher(),
         lambda: next(salts),
         lambda attachment, lane: CLUSTER,
@@ -109,6 +126,63 @@ def test_a_key_with_the_number_of_the_one_in_use_is_another() -> None:
     sealing, others = _sealing(), Ends()
     sealing.receive([_read(others.presence(sealing.own.name))], NOW)
     assert sealing.parts_with(ring_of(same_number))
+
+
+class _Changing:
+    """A process that speaks in the clear and is to use a key, when all have it."""
+
+    def __init__(self) -> None:
+        self.engine, self.others = _Leaving(), Ends()
+        self.sealing = _sealing(KeyRing((KEY,), CLEAR, KEY.id, accepts_clear=True), self.engine)
+        self.at = int(NOW)
+
+    def hears(self, life: int, by: ProcessId, uses: int = CLEAR) -> None:
+        self.others.sealer = OwnLife(self.others.cipher, bytes((life,)) * SALT_SIZE)
+        self.reads(self.others.presence(self.sealing.own.name, uses=uses, by=by))
+
+    def joins(self, *members: ProcessId) -> None:
+        ring = ConfigurationId(8, members[0])
+        place, regular = Position(ring, 0, 0), ConfigurationKind.REGULAR
+        self.engine.told = [Install(Configuration(regular, ring, members, ring, (), ChangeReason.MERGE, place))]
+        self.reads(with_head(CLUSTER, SENDER, bytes(40)))
+
+    def reads(self, data: bytes) -> None:
+        self.at += SECOND
+        self.sealing.receive([_read(data)], Instant(self.at))
+
+    def used(self) -> int:
+        """The key that is used when all has been looked at."""
+        self.at += 2 * SECOND
+        self.sealing.wake(Instant(self.at))
+        return self.sealing.keys.used
+
+
+def test_who_has_heard_some_and_is_with_nobody_yet_goes_on_in_the_clear() -> None:
+    """A daemon that is started again with a key hears who has it, and not those who have none."""
+    one = _Changing()
+    one.hears(1, SENDER)
+    assert one.used() == CLEAR
+    one.joins(SENDER, RECEIVER, THIRD)
+    assert one.used() == CLEAR and one.sealing.awaited() == [node_of(THIRD)]
+    one.hears(3, THIRD)
+    assert one.used() == KEY.id
+
+
+def test_who_was_a_member_and_said_nothing_of_keys_is_waited_for() -> None:
+    one = _Changing()
+    one.hears(1, SENDER)
+    one.joins(SENDER, RECEIVER, THIRD)
+    one.joins(SENDER, RECEIVER)
+    assert one.used() == CLEAR and one.sealing.awaited() == [node_of(THIRD)]
+    one.hears(3, THIRD)
+    assert one.used() == KEY.id
+
+
+def test_who_hears_somebody_use_the_key_uses_it() -> None:
+    """All had it when the first of them changed; what is said in the clear may be heard by nobody now."""
+    one = _Changing()
+    one.hears(1, SENDER, uses=KEY.id)
+    assert one.used() == KEY.id
 
 
 def _alarms(sealing: Sealing, packets: list[bytes], now: Instant) -> list[Alarm]:

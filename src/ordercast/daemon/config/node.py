@@ -352,7 +352,10 @@ class NodeConfig:
         return tuple(peer for peer in everybody if peer.node != self.node)
 
     def beside(self, cluster: str | None, port: int | None) -> NodeConfig:
-        """Return the same for another cluster on the same machine, of this name or at this port."""
+        """Return the same for another cluster on the same machine, of this name or at this port. A port makes another
+        name, too: clusters of one user have one key, and packets of one that are copied to the other must not open."""
+        if cluster is None and port not in (None, PORT):
+            cluster = f"{self.ring.cluster}-{port}"
         ring = self.ring if cluster is None else replace(self.ring, cluster=cluster)
         network = self.network if port is None else replace(self.network, port=port)
         return replace(self, ring=ring, network=network)

@@ -19,6 +19,7 @@ ADVICE_ON_REFUSALS = {
     Refusal.OTHER_CLUSTER: "give each cluster a multicast group and port of its own",
     Refusal.OTHER_ENGINE: "some node of this cluster runs another engine: give all the same one (see the alarms)",
     Refusal.OTHER_VERSION: "some node runs another version of Ordercast",
+    Refusal.SEALED: "copy the key file of the others here, name it in [security], and start this node again",
     Refusal.STRANGER: "some other program sends to these ports",
     Refusal.UNLISTED: "bring the node list up to date, here or there (`ordercast cluster list`)",
     Refusal.MALFORMED: "packets are damaged or forged",

@@ -229,6 +229,7 @@ class Refusal(Enum):
     OTHER_CLUSTER = "another cluster"
     OTHER_ENGINE = "another engine"
     OTHER_VERSION = "another wire version"
+    SEALED = "sealed, where this node has no key"
     UNLISTED = "not on the node list"
     STALE = "of a ring or link that is over, or not known yet"  # as changes bring it: nobody has to do anything
     MALFORMED = "malformed"

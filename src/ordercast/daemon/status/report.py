@@ -43,6 +43,7 @@ from ordercast.model.ids import SECOND, Instant, ProcessId, node_of
 from ordercast.networks.layer import Networks
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.neighbours import OTHER_ENGINE
+from ordercast.wire.head import SEALED
 
 RATE_SPAN_NS = 5 * SECOND
 SAMPLES_MAX = 64
@@ -352,6 +353,8 @@ def refusal_of(why: str) -> Refusal:
         return Refusal.OTHER_CLUSTER
     if why == OTHER_ENGINE:
         return Refusal.OTHER_ENGINE
+    if why.startswith(SEALED):
+        return Refusal.SEALED
     if why in ("not an Ordercast packet", "shorter than a head", "an empty datagram"):
         return Refusal.STRANGER
     if why == "a node that is not on this node's list":

@@ -1,8 +1,8 @@
 """The packets of the adaptive engine, as bytes and back. Each has the header of a ring's data packets, with a kind of
 its own, so that whoever reads headers, sends again or wraps for another ring reads them too:
 
-    DIRECT  place, the sender's aru (44 bits) and how far below it lies what it knows to be safe (20 bits), number in
-            its stream; then descriptors and payloads as in a data packet
+    DIRECT  place, the lowest 44 bits of the sender's aru and how far below it lies what it knows to be safe (20 bits),
+            number in its stream; then descriptors and payloads as in a data packet
             with CONTROL: number 4, base 8, block 2, ahead 2, next book-keeper 2, count 2, weights 2 each
     MARK    next, aru, last; then tick 8, stable 8, waiting 4, bits 1
             with bit 2 an echo: member 2, tick 8, delay 8, spread 4
@@ -40,7 +40,7 @@ DISTRIBUTION = struct.Struct(">IQHHHH")  # number, base, block, ahead, next book
 KNOWN_AT = struct.Struct(">43xQ")
 BELOW_BITS = 20  # of what a packet says its sender knows: how far the safe place lies below the aru,
 BELOW_MAX = (1 << BELOW_BITS) - 1  # or so far, or farther: nothing is said of it
-ARU_MAX = (1 << 64 - BELOW_BITS) - 1  # of the aru its lowest bits: it is not half as far from the packet's place
+ARU_BITS = (1 << 64 - BELOW_BITS) - 1  # of the aru its lowest: it is not half as far from the packet's place
 BEHIND = 1  # bit of a mark: the sender's application cannot take more
 ECHOES = 2  # and: it says which mark of another was heard last
 SPREAD_MAX = 0xFFFFFFFF  # a spread that is not known
@@ -137,14 +137,14 @@ def known_in(run: PacketRun) -> KnownPlaces:
 
 
 def _known_from(packed: int, place: Place) -> KnownPlaces:
-    low, below, half = packed >> BELOW_BITS, packed & BELOW_MAX, ARU_MAX // 2
-    aru = max(0, place - half + (low - place + half & ARU_MAX))
+    low, below, half = packed >> BELOW_BITS, packed & BELOW_MAX, ARU_BITS // 2
+    aru = max(0, place - half + (low - place + half & ARU_BITS))
     return aru, aru - below if below < min(aru, BELOW_MAX) else 0
 
 
 def packed_known(aru: Place, safe: Place) -> int:
     """Return what a packet says its sender knows, as one number."""
-    return (aru & ARU_MAX) << BELOW_BITS | min(aru - safe, BELOW_MAX)
+    return (aru & ARU_BITS) << BELOW_BITS | min(aru - safe, BELOW_MAX)
 
 
 def _header(heading: Heading, me: ProcessId, size: int, flags: int, place: int, numbers: tuple[int, int, int]) -> bytes:

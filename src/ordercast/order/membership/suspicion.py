@@ -119,8 +119,9 @@ class Suspicion:
         settings = step.facts.parts.settings
         if message.settings == tuple(settings.values()):
             return False
-        pairs = zip(settings.items(), message.settings, strict=False)
-        keys = tuple(key for (key, mine), theirs in pairs if mine != theirs) or tuple(settings)
+        theirs = (*message.settings, *[None] * len(settings))  # an earlier version may have fewer
+        pairs = zip(settings.items(), theirs, strict=False)
+        keys = tuple(key for (key, mine), its in pairs if mine != its) or tuple(settings)
         if self._is_news(node_of(message.sender), keys, step):
             text = f"{process_text(message.sender)} has {_others(keys)} than this process: they never come together"
             step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, f"{text} until they are equal", message.sender))

@@ -94,10 +94,16 @@ def test_packets_that_were_sent_one_by_one_may_be_read_in_a_row() -> None:
     assert known_in(parse_direct(third, 0, len(third), DIRECTS)[0])[0] == 3
 
 
-@pytest.mark.parametrize(("aru", "safe"), [(0, 0), (5, 5), (5, 3), (5, 0), (1 << 30, (1 << 30) - BELOW_MAX + 1)])
-def test_packets_say_what_their_sender_knows(aru: int, safe: int) -> None:
+FAR = 1 << 61  # places are sparse: in weeks they need more bits than a packet has for what its sender knows
+
+
+@pytest.mark.parametrize(
+    ("aru", "safe"), [(0, 0), (5, 5), (5, 3), (5, 0), (1 << 30, (1 << 30) - BELOW_MAX + 1), (FAR, FAR - 3)]
+)
+@pytest.mark.parametrize("ahead", [-1, 2, 1 << 40])
+def test_packets_say_what_their_sender_knows(aru: int, safe: int, ahead: int) -> None:
     load = 0, (0,), (3,), (int(Service.AGREED),), [b"one"], b"", b""
-    (run,) = build_runs(DIRECTS, [load], ONE, Seq(7), packed_known(aru, safe), 3)
+    (run,) = build_runs(DIRECTS, [load], ONE, Seq(max(1, aru + ahead)), packed_known(aru, safe), 3)
     assert known_in(run) == (aru, safe) == parse_direct(run.data, 0, run.size, DIRECTS)[2]
 
 
