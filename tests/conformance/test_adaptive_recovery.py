@@ -49,7 +49,7 @@ def test_what_companions_had_delivered_is_said_on_the_next_commit_token() -> Non
 
 
 @pytest.mark.parametrize("is_together", [False, True])
-def test_what_comes_with_the_commit_token_is_delivered_before_it_is_said_what_was(is_together: bool) -> None:
+def test_what_comes_with_the_commit_token_is_delivered_before_it_is_said(is_together: bool) -> None:
     """ONE has delivered `cause`, which is safe, sends `effect`, which says so, and is gone. THREE reads that in one
     look at the network with the Commit token, or in the one before."""
     solo = adaptive(THREE)

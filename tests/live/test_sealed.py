@@ -18,9 +18,9 @@ from ordercast.model.inputs import Lane
 from ordercast.order.ring.config import RingConfig
 from ordercast.sealing.opener import SealRefusal
 from ordercast.sealing.own import SealingEnded
-from ordercast.wire.head import cluster_id_from
+from ordercast.wire.head import CLEAR, cluster_id_from
 from ordercast.wire.header import MessageKind
-from tests.live.stage import entered, joined, live, local, messages_until, quick_ring
+from tests.live.stage import entered, joined, live, local, messages_until, quick_ring, view_with
 from tests.live.stranger import Stranger
 
 
@@ -108,6 +108,30 @@ async def test_keys_change_under_load_and_nobody_is_lost(tmp_path: Path) -> None
             sent += 1
             write_key_file(path, with_new_key(retired))
         assert [_views(node) for node in nodes] == before
+
+
+@live
+async def test_a_clear_cluster_is_sealed_by_restarting_its_nodes_one_after_the_other(tmp_path: Path) -> None:
+    """Whoever starts with the key hears those who have it before those who have none, and goes on with all of them."""
+    path, ring, sent = tmp_path / "key", quick_ring(), 0
+    write_key_file(path, from_clear())
+    async with AsyncExitStack() as stack:
+        nodes = await _together(stack, ring, SecurityConfig(insecure=True))
+        for place, name in enumerate(("n1", "n2", "n3")):
+            await nodes[place].close()
+            node = Node(local(ring, security=SecurityConfig(key=path)), name=name)
+            nodes[place] = await stack.enter_async_context(node)
+            await node.join("orders")
+            await view_with(node, *(node.name for node in nodes), group="orders")
+            layers = [node.host.sealing for node in nodes[: place + 1] if node.host.sealing is not None]
+            told = [layer.stats.presences for layer in layers]
+            while any(layer.stats.presences < count + 2 for layer, count in zip(layers, told, strict=True)):
+                assert place == 2 or all(layer.keys.used == CLEAR for layer in layers)
+                await _says(nodes[sent % 3], nodes, b"%d" % sent)
+                sent += 1
+        while any(layer.keys.used == CLEAR for layer in layers):
+            await _says(nodes[sent % 3], nodes, b"%d" % sent)
+            sent += 1
 
 
 @live

@@ -187,11 +187,6 @@ def _safe_unsaid(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(node, "parse_direct", parsed)
 
 
-def _neither(patch: pytest.MonkeyPatch) -> None:
-    _plans_forgotten(patch)
-    _safe_unsaid(patch)
-
-
 def _adopted_out_of_order(patch: pytest.MonkeyPatch) -> None:
     right = Merge._add
 
@@ -336,7 +331,7 @@ SLOTS_BY_PLACE = PlantedFault("ranks by place", _ranks_by_place, 0, frozenset({S
 SENT_ALONE = PlantedFault("policy counts only what was sent", _sent_alone, 0, frozenset({Promise.FAIRNESS}))
 FORMER_LIFE = PlantedFault("mark of a former life", _former_life, 0, ANY_ORDER)
 PLANS_FORGOTTEN = PlantedFault("plans forgotten", _plans_forgotten, 0, frozenset({GroupPromise.SANE_VIEWS}))
-SAFE_UNKNOWN = PlantedFault("safe unsaid, plans forgotten", _neither, 0, frozenset({GroupPromise.SANE_VIEWS}))
+SAFE_UNSAID = PlantedFault("safe unsaid", _safe_unsaid, 0, frozenset({GroupPromise.SANE_VIEWS}))
 NOBODY_ASKS = PlantedFault("nobody asks", _nobody_asks, 0, frozenset({SlotPromise.STUCK}))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -19,6 +20,7 @@ from .planted import (
     MARKS_DECIDE,
     OUT_OF_ORDER,
     PLANS_FORGOTTEN,
+    SAFE_UNSAID,
     SENT_ALONE,
     PlantedFault,
     findings,
@@ -39,6 +41,7 @@ def test_a_planted_fault_is_caught(fault: PlantedFault) -> None:
         (GARBAGE, rules.test_the_acknowledgement_in_an_exchanged_packet_is_not_read),
         (FORMER_LIFE, test_bad_input.test_a_mark_of_a_former_life_is_not_heeded),
         (SENT_ALONE, test_parts.test_saturated_members_do_not_confirm_weights_that_starve_one_of_them),
+        (SAFE_UNSAID, partial(recoveries.test_what_comes_with_the_commit_token_is_delivered_before_it_is_said, False)),
         (PLANS_FORGOTTEN, recoveries.test_what_companions_had_delivered_is_said_on_the_next_commit_token),
         (OUT_OF_ORDER, rules.test_a_distribution_is_adopted_in_order_and_everybody_moves),
     ],
