@@ -30,7 +30,6 @@ from ordercast.model.notes import Ignored, Moved, Occurred, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.adaptive.codec import AdaptiveKind
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY
-from ordercast.order.membership.frame import Frame
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.wire.codec import decode, encode
@@ -83,7 +82,7 @@ class Solo:
         me: ProcessId = TWO,
         config: RingConfig = SMALL,
         stored: Stored | None = None,
-        make: Callable[..., Frame] = RingNode,
+        make: Callable[..., Any] = RingNode,
         settings: tuple[int, ...] = (),
         **more: Any,
     ) -> None:
@@ -92,7 +91,7 @@ class Solo:
         self.me = me
         self.config = config
         self.now = Instant(0)
-        self.node = make(node_of(me), config, **more)
+        self.node: RingNode = make(node_of(me), config, **more)  # or what has the same membership
         self.join = Join(RING, me, 0, 0, (), (), 0, ChangeReason.STARTED, NOBODY, (), settings=settings)
         self.forwarded: Token | CommitToken | None = None  # its last
         self.log: list[Effect] = []

@@ -178,7 +178,7 @@ def _plans_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def _safe_unsaid(patch: pytest.MonkeyPatch) -> None:
     """Packets do not say what their sender knows to be safe."""
-    right = node.parse_direct
+    right = parse_direct
 
     def parsed(data: bytes, start: int, size: int, heading: Heading) -> Arrived:
         run, number, (aru, _), flags, transmitter = right(data, start, size, heading)
