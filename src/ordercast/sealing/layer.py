@@ -97,7 +97,7 @@ class Sealing(PassingLayer):
         self.stats = SealingStats()
         self.me: ProcessId = NOBODY
         self._members: Sequence[ProcessId] = ()
-        self._away: dict[int, Instant] = {}  # nodes that were present, and when they were last heard
+        self._away: dict[int, Instant] = {}  # nodes that were present, or members, and when they were last so
         self._presence_at = Instant(0)
         self._spoke_at: Instant | None = None
         self._greeted: dict[
