@@ -322,9 +322,8 @@ class Sealing(PassingLayer):
         self.keys = self.opener.keys = keys
 
     def _join(self, members: Sequence[ProcessId], now: Instant) -> None:
-        """Be one of these. Whoever is so no longer, and never said which keys it accepts, was heard lately."""
-        before, after = ({node_of(member) for member in group} for group in (self._members, members))
-        gone = before - after - self.lives.newest().keys() - {self._node}
+        """Be one of these. Who is so no longer was heard lately, though it may never have said which keys it has."""
+        gone = {node_of(member) for member in self._members} - {node_of(member) for member in members}
         self._away.update(dict.fromkeys(gone, now))
         self._members = members
 
