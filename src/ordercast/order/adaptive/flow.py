@@ -10,8 +10,8 @@ from ordercast.order.adaptive.slots import Place
 
 LEAST = 16  # packets that everybody may have on their way
 PART = 4  # a good burst has this part of a share; so much of the window is acknowledged soon
-CROWD = 16  # how many packets are read at once is one over about so many reads, counted in parts of so many,
-CROWDED = CROWD * 3 // 2  # and on an idle host it is about one
+READS = 16  # how many packets are read at once is a moving average over about so many reads, in parts of one in so many
+CROWDED = READS * 3 // 2  # so many parts are one packet and a half: hosts that are not busy read about one
 SAMPLES = 8  # how long packets take is a moving average over about so many
 NOWHERE: Place = 1 << 62
 BEGINNING = Instant(0)
@@ -56,17 +56,17 @@ class Pace:
 
     slow_ns: int
     mean_ns: int = 0
-    crowd: int = CROWD * CROWD  # packets that are read at once, in fixed point
+    crowd: int = READS * READS  # parts of packets that are read at once, times the reads that count
     place: Place = NOWHERE  # of a packet that is not ordered yet
     sent_at: Instant = BEGINNING
 
     @property
     def is_slow(self) -> bool:
-        return self.mean_ns >= self.slow_ns and self.crowd >= CROWD * CROWDED
+        return self.mean_ns >= self.slow_ns and self.crowd >= READS * CROWDED
 
     def read(self, packets: int) -> None:
         """So many packets had come when this process looked."""
-        self.crowd += packets * CROWD - self.crowd // CROWD
+        self.crowd += packets * READS - self.crowd // READS
 
     def sent(self, place: Place, now: Instant) -> None:
         """A packet that others have yet to order went out at this place; one is watched at a time."""
