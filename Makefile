@@ -36,7 +36,7 @@ format: $(READY)
 swarm: $(READY)  ## the long hunt: SEEDS=A..B
 	$(BIN)/ordercast swarm --seeds $(or $(SEEDS),0..9999)
 
-chaos: $(READY)  ## live nodes on hosts of their own while everything fails: SEED=N SECONDS=T ENGINE=ring|gateways, as root
+chaos: $(READY)  ## live nodes on hosts of their own while everything fails: SEED=N SECONDS=T ENGINE=NAME of `ordercast engines`, as root
 	$(BIN)/python -m rig.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),60) --engine $(or $(ENGINE),ring)
 
 chaos-replicated: $(READY)  ## replicas and their daemons killed, stopped and cut off, histories judged: SEEDS=A..B SECONDS=T, as root

@@ -76,6 +76,13 @@ def test_who_says_nothing_of_its_places_stays_apart() -> None:
     assert "adaptive.block, adaptive.period, adaptive.reach and the format of packets" in alarm.text and node.is_ready
 
 
+def test_who_has_fewer_settings_is_told_only_what_is_missing() -> None:
+    """An earlier version of the engine has no setting for what was added since."""
+    node = alone()
+    (alarm,) = given(node, announced(node, tuple(SIM_ADAPTIVE.settings.values())[:-1]))
+    assert "has another value of the format of packets than this process" in alarm.text and node.is_ready
+
+
 def test_another_engine_of_the_same_cluster_is_named_whatever_its_packets() -> None:
     node = alone("ring", "tree")
     mark = encode_mark(node.ring.heading.of_kind(AdaptiveKind.MARK), OTHER, Mark(0, 1, 0, 50, 0, 0, 0, False))
