@@ -285,7 +285,7 @@ def _slots_lines(section: Document) -> Iterator[tuple[str, str]]:
     members = sorted(section["members"], key=lambda member: member["rank"])
     yield (
         "places",
-        f"distribution {section['distribution']}, by {section['book_keeper']}: "
+        f"distribution {section['distribution']}, the next by {section['book_keeper']}: "
         + ", ".join(f"{member['name']} {member['weight']}/{section['period']}" for member in members),
     )
     yield "marks", f"{section['marks']:,}; {section['asks']:,} asks, {section['answers']:,} answered for others"

@@ -17,6 +17,7 @@ from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.adaptive.node import AdaptiveNode
 from ordercast.order.adaptive.observed import slots_seen
 from ordercast.order.adaptive.repair import Repair
+from ordercast.order.adaptive.slots import Distribution
 from ordercast.order.ring.config import RingConfig
 from tests.unit.daemon.fake_node import PEERS, FakeNode
 from tests.unit.order.adaptive.test_merge import make_merge, packet
@@ -45,7 +46,7 @@ def test_a_status_has_the_places_by_name_and_no_token() -> None:
     assert "distribution 0" in status_line(document)
     console = Console(width=120, file=StringIO(), record=True)
     console.print(status_page(document))
-    assert "distribution 0, by alpha: alpha 1/1" in console.export_text()
+    assert "distribution 0, the next by alpha: alpha 1/1" in console.export_text()
 
 
 def test_metrics_are_of_places_and_not_of_tokens() -> None:
@@ -75,3 +76,11 @@ def test_members_block_from_when_packets_began_to_wait_for_their_word() -> None:
     assert [member.blocks_since for member in seen.members] == [None, NOW, None]
     assert [member.weight for member in seen.members] == [1, 1, 1] and seen.members[2].packets == 1
     assert seen.highest > seen.delivered
+
+
+def test_the_book_keeper_is_who_has_the_office_now() -> None:
+    merge = make_merge(ONE)
+    assert slots_seen(merge, None).book_keeper == ONE
+    newest = merge.line.newest
+    merge.adopt(Distribution(1, newest.base + 2000, newest.block, newest.ahead, newest.weights, keeper=2))
+    assert slots_seen(merge, None).book_keeper == THREE

@@ -33,7 +33,7 @@ class SlotsSection:
     distribution: int  # number in this configuration
     period: int  # slots
     block: int  # places of a slot
-    book_keeper: str  # who announces distributions
+    book_keeper: str  # who announces the next distribution
     members: tuple[SlotOwner, ...]
     waiting_places: int  # from what is delivered here to the highest place of a packet
     window: int

@@ -27,7 +27,7 @@ class SlotsSeen(NamedTuple):
     base: Place
     block: int
     period: int
-    book_keeper: ProcessId  # who announces distributions
+    book_keeper: ProcessId  # who announces the next distribution
     members: tuple[MemberSeen, ...]  # in ring order
     aru: Place
     delivered: Place
@@ -39,7 +39,8 @@ def slots_seen(merge: Merge, repair: Repair | None) -> SlotsSeen:
     newest, ring = merge.line.newest, merge.ring
     members = tuple(_member_seen(merge, repair, member) for member in range(len(ring.members)))
     places = merge.aru, merge.delivered, merge.safe, merge.highest
-    return SlotsSeen(newest.number, newest.base, newest.block, newest.period, ring.members[0], members, *places)
+    keeper = ring.members[newest.keeper]
+    return SlotsSeen(newest.number, newest.base, newest.block, newest.period, keeper, members, *places)
 
 
 def _member_seen(merge: Merge, repair: Repair | None, member: int) -> MemberSeen:

@@ -69,8 +69,6 @@ class MemberStream:
         """Keep packets in a row, the first of which has this number. Return whether any was new, and what is in order
         now and was not before. WireError when places do not rise with numbers."""
         last = number + run.count - 1
-        if last > self.high:
-            self.high = last
         if last <= self.last:
             return False, []
         if number <= self.last:
@@ -78,6 +76,8 @@ class MemberStream:
             run, number = run.piece(run.seq + skipped, run.last), number + skipped
         if run.seq <= self.place:
             raise WireError("a later packet at an earlier place")
+        if last > self.high:
+            self.high = last
         if number > self.last + 1:
             return self._keep_early(run, number), []
         ordered = [run]

@@ -38,6 +38,7 @@ def test_a_stream_orders_by_number_and_knows_what_is_missing() -> None:
     stream.check_invariants()
     with pytest.raises(WireError, match="earlier place"):
         stream.add(packet(8, 5, ONE), 5)
+    assert stream.missing(9) == [], "what was refused was not heard of"
 
 
 def test_what_is_missing_is_asked_for_again_and_again_ever_later() -> None:
