@@ -124,6 +124,7 @@ class RingsPromise(Enum):
     SAFE_IN_VIEW = "rings: what is safe in a view all who are in it deliver in it, or in what ends it"
     QUEUES = "rings: whoever has much to carry asks all to stop"
     PARTS = "rings: the parts of a view are rings that there are"
+    PAST = "rings: nothing that nobody has forged comes in the past of the order"
 
 
 class SitesPromise(Enum):

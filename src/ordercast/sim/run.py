@@ -201,7 +201,7 @@ class _Jury:
             return partial(world.trees_witness.watched, make)
         if self._options.engine != GATEWAYS or self._options.sealed is not None:
             return make
-        world.rings_witness = RingsWitness(world.rosters)
+        world.rings_witness = RingsWitness(world.rosters, has_forgers=bool(self._options.poison))
         self.observers.append(world.rings_witness.observe)
         return partial(world.rings_witness.watched, make)
 

@@ -13,7 +13,7 @@ from ordercast.model.effects import Effect
 from ordercast.model.ids import ConfigurationId, ProcessId, node_of
 from ordercast.model.promises import AnyPromise, Promise, RingsPromise
 from ordercast.order.clock import StoredClock
-from ordercast.order.gateways import network
+from ordercast.order.gateways import network, timeline
 from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.forwarding import Forwarding
 from ordercast.order.gateways.holds import Pressure
@@ -23,7 +23,7 @@ from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.view_number import ViewNumber
 from ordercast.order.gateways.views import NetworkView, Views
 from ordercast.order.ring.handing import HandingUp
-from ordercast.order.stamped.lanes import Stamp, StampedRun
+from ordercast.order.stamped.lanes import Stamp, StampedLane, StampedRun
 from ordercast.sim.gateways import witness
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SwarmKind, options_of
@@ -134,6 +134,16 @@ def _safe_is_agreed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Coverage, "lacking", lambda self, packet: frozenset())
 
 
+def _silence_is_no_reason(patch: pytest.MonkeyPatch) -> None:
+    """What is lowest is delivered although a ring from which nothing came may still bring what lies below."""
+    right = timeline.lowest
+
+    def wrong(lanes: Iterable[StampedLane[Stretch]], limit: Stamp) -> tuple[StampedLane[Stretch], Stamp] | None:
+        return right([lane for lane in lanes if lane.runs], limit)
+
+    patch.setattr(timeline, "lowest", wrong)
+
+
 def _left_at_once(patch: pytest.MonkeyPatch) -> None:
     """Where members leave, the others are in a view without them at once, though these do not know it yet."""
     right = Views.settle
@@ -156,6 +166,7 @@ FAULTS = (
     Fault("left at once", _left_at_once, RingsPromise.SAFE_IN_VIEW),
     Fault("never holds", _never_holds, RingsPromise.QUEUES),
     Fault("ENDs that differ", _ends_that_differ, RingsPromise.PARTS),
+    Fault("silence is no reason to wait", _silence_is_no_reason, RingsPromise.PAST),
     Fault("left at once, as all see it", _left_at_once, Promise.SAFE_DELIVERY),
     Fault("all come along", _all_come_along, Promise.TRUTHFUL_SETS),
 )
@@ -166,7 +177,7 @@ def _run(fault: Fault, seed: int) -> Result | None:
     the witness."""
     try:
         result = simulate(options_of(seed, SwarmKind.PLAIN, "gateways"), seed, keep_events=True)
-    except AssertionError:
+    except (AssertionError, LookupError):
         return None
     is_broken = any(v.promise is fault.broken and v.outcome is Outcome.INVALID for v in result.verdicts)
     return result if is_broken else None

@@ -34,7 +34,7 @@ class AdaptiveConfig:
     gather_acks: int = 5  # members from which on safe messages are acknowledged to one, who tells all
 
     adapt_ns: int = 50 * MILLISECOND  # the policy looks at the senders
-    gap_ns: int = 100 * MILLISECOND  # least from one distribution to the next; grows in a row, a tenth while two members wait
+    gap_ns: int = 100 * MILLISECOND  # between two distributions; grows in a row, is a tenth while two wait
     threshold: float = 0.1  # part of the order that must change hands for a new distribution
 
     @property

@@ -28,6 +28,7 @@ from ordercast.order.stamped.lanes import NEVER, Stamp, StampedRun, lowest
 
 Passed = StampedRun[Stretch] | NetworkView  # what goes up, in the order of the network
 
+FROM_THE_PAST = "packets from the past of the order"
 
 ORDERLY = frozenset((ChangeReason.LEFT, ChangeReason.REMOVED))
 
@@ -201,7 +202,7 @@ class Timeline:
         known = self._known
         is_late = run.first <= known.place  # ticks rise along a ring, so somebody has forged one
         known.streams[run.content.ring].passed(run.content)
-        if known.refuse("packets from the past of the order" if is_late else None):
+        if known.refuse(FROM_THE_PAST if is_late else None):
             return
         if self._views.is_pending:
             self._settle()

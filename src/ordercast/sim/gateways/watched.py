@@ -91,6 +91,7 @@ class WatchedNetwork(RingNetwork):
     def step(self) -> None:
         super().step()
         me = self.known.me
+        self._witness.refused(me, self.known.refused)
         for queue in self.forwarding.queues.values():
             for carried in queue:
                 if isinstance(carried.item, NoticeItem) and carried.item.by == me:

@@ -23,6 +23,7 @@ from ordercast.order.gateways.config import GatewaysConfig
 from ordercast.order.gateways.items import LogicalRing
 from ordercast.order.gateways.merging import PhysicalRing
 from ordercast.order.gateways.node import GatewayNode
+from ordercast.order.gateways.timeline import FROM_THE_PAST
 from ordercast.order.gateways.views import NetworkView
 from ordercast.sim.findings import Findings
 from ordercast.sim.gateways.ledger import RingLedger
@@ -44,9 +45,10 @@ Delivered = tuple[ConfigurationId, int, int]  # a place: origin, number, slot
 class RingsWitness:
     """All rings of one run."""
 
-    def __init__(self, rosters: RosterWitness | None = None) -> None:
+    def __init__(self, rosters: RosterWitness | None = None, *, has_forgers: bool = False) -> None:
         """`rosters`: of the node lists, if there are any."""
         self._rosters = rosters
+        self._has_forgers = has_forgers
         self.findings = Findings()
         self.ledger = RingLedger(self.findings)
         self._is_filtering = False
@@ -186,6 +188,11 @@ class RingsWitness:
             self.findings.add(RingsPromise.QUEUES, what, process)
         if size > QUEUE_MAX:
             self.findings.add(RingsPromise.QUEUES, f"{size} bytes wait to be carried", process)
+
+    def refused(self, process: ProcessId, reasons: Iterable[str]) -> None:
+        """Hear why a process drops what its rings have brought. A decision that was made too early shows here."""
+        if FROM_THE_PAST in reasons and not self._has_forgers:
+            self.findings.add(RingsPromise.PAST, f"drops {FROM_THE_PAST}", process)
 
     def settled(self, hosts: Iterable[Host]) -> None:
         """Hear that all has settled: everybody's parts are the rings that there are."""
