@@ -23,7 +23,7 @@ from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.view_number import ViewNumber
 from ordercast.order.gateways.views import NetworkView, Views
 from ordercast.order.ring.handing import HandingUp
-from ordercast.order.stamped.lanes import Stamp, StampedLane, StampedRun
+from ordercast.order.stamped.lanes import Stamp, StampedLane, StampedRun, lowest
 from ordercast.sim.gateways import witness
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SwarmKind, options_of
@@ -136,7 +136,7 @@ def _safe_is_agreed(patch: pytest.MonkeyPatch) -> None:
 
 def _silence_is_no_reason(patch: pytest.MonkeyPatch) -> None:
     """What is lowest is delivered although a ring from which nothing came may still bring what lies below."""
-    right = timeline.lowest
+    right = lowest
 
     def wrong(lanes: Iterable[StampedLane[Stretch]], limit: Stamp) -> tuple[StampedLane[Stretch], Stamp] | None:
         return right([lane for lane in lanes if lane.runs], limit)
