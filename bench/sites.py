@@ -82,7 +82,7 @@ async def chain(sites: int, delay_ns: int, count: int, gap_s: float) -> tuple[li
     links = "".join(f'[[links]]\nbetween = ["s{at}", "s{at + 1}"]\n' for at in range(1, sites))
     async with AsyncExitStack() as stack:
         file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "cluster.toml"
-        text = sites_file(placed, PORT, PORT + 90).replace('"sites"', f'"bench {os.getpid()}"', 1)
+        text = sites_file(placed, PORT, PORT + 90).replace(f'"sites-{PORT}"', f'"bench {os.getpid()}"', 1)
         file.write_text(text + links, encoding="utf-8")
         await stack.enter_async_context(WideArea(wide_ports(placed, PORT), delay_ns))
         nodes = [await stack.enter_async_context(RawNode(load_config(file, one.name))) for one in placed]

@@ -151,9 +151,11 @@ async def test_what_cannot_be_changed_is_refused_in_a_sentence_and_changes_nothi
         operator.write("alpha", 2, ("alpha",))
         with pytest.raises(UsageError, match="raise nodes_version to 3"):
             await ask(alpha, do="reload")
-        operator.write("alpha", 1, ("alpha",))
+        operator.write("alpha", 1, ("alpha",), '[[rights]]\nwho = ["cert:nobody"]\n')
         with pytest.raises(UsageError, match="has version 1 of the node list, this node has 2 already"):
             await ask(alpha, do="reload")
+        async with connect(alpha.tcp) as remote:  # has the rights that it had
+            await remote.join("orders")
         operator.write("alpha", 3, ("beta",))
         with pytest.raises(UsageError, match="there is no"):
             await ask(alpha, do="reload")

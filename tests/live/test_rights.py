@@ -70,7 +70,7 @@ async def test_each_client_does_what_it_may_and_is_told_what_it_may_not(
                     await connect(orders, "orders-c").__aenter__()
             assert [m.data for m in await messages_until(boss, b"in between")] == [b"in between"]
 
-            server.reload((AccessRule(ORDERS.who, ORDERS.names, join=("prices/*",), send=("*",)),))
+            server.regrant((AccessRule(ORDERS.who, ORDERS.names, join=("prices/*",), send=("*",)),))
             gone = await until(me, lambda event: isinstance(event, Left))
             assert gone[-1] == Left("orders")
             with pytest.raises(UsageError, match="cert:orders-1 may not join orders"):
@@ -101,7 +101,7 @@ async def test_replicas_and_force_need_rights_of_their_own(tmp_path: Path) -> No
             await holder.until(lambda: "some who must be here" in str(holder.status) or None)
             with pytest.raises(UsageError, match="cert:clerk may not force accounts to go on with some"):
                 await holder.force()
-            server.reload((replace(CLERK, force=True),))
+            server.regrant((replace(CLERK, force=True),))
             await holder.force()
             assert await accounts.add(1) == 1
         assert server.host.counters.clients.denials["force"] == 1

@@ -116,7 +116,7 @@ async def test_whoever_cannot_be_known_gets_one_sentence_and_the_daemon_writes_o
         with pytest.raises(UsageError, match="is for other names: connect under a name that it has"):
             (certs / "n1.pem").unlink()
             issue(certs, "n1", CertificateKind.DAEMON, ("10.0.0.1",))
-            server.reload(())
+            server.reread()
             await ordercast.connect(address, credentials=client_file(certs, "bob")).__aenter__()
         counters = host.counters.clients
         assert counters.refusals[ClientRefusal.TLS] >= len(cases)
@@ -146,17 +146,17 @@ async def test_renewed_certificates_are_taken_without_a_restart_and_sessions_go_
     alice = client_file(certs, "alice")
     async with serving(tmp_path, certs) as (server, address), ordercast.connect(address, credentials=alice) as before:
         await joined((before,), "orders")
-        assert not server.reload(())
+        assert not server.reread()
         renew(certs / "n1.pem", certs, days=30)
         renew(alice, certs)
-        assert server.reload(())
+        assert server.reread()
         async with ordercast.connect(address, credentials=alice) as after:
             await after.send("orders", b"to who was here before", confirm=True)
         assert (await messages_until(before, b"to who was here before"))[-1].data == b"to who was here before"
         assert server.certificate_days in (29, 30)
         (certs / "n1.pem").write_text("nothing")
         with pytest.raises(UsageError, match="has no certificate"):
-            server.reload(())
+            server.reread()
         async with ordercast.connect(address, credentials=alice):
             pass
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ordercast.daemon.config.node import LOCAL_NODES_MAX
+from ordercast.daemon.config.node import LOCAL_NODES_MAX, name_at
 from ordercast.model.errors import UsageError
 
 FIRST_GROUP = 100  # the last byte of the first ring's multicast address
@@ -44,8 +44,9 @@ def circle(rings: int, each: int) -> list[Placed]:
 
 def circle_file(placed: list[Placed], port: int, status_port: int) -> str:
     """Return the cluster file of these daemons. The status of the first is at `status_port`, and so on."""
+    cluster = f'cluster = "{name_at("rings", port)}"'
     rings = sorted({ring for one in placed for ring in one.rings}, key=lambda ring: (len(ring), ring))
-    lines = ["# A network of rings on one machine, made by `ordercast up --rings`.", 'cluster = "rings"']
+    lines = ["# A network of rings on one machine, made by `ordercast up --rings`.", cluster]
     for number, ring in enumerate(rings, 1):
         group = f"239.192.79.{FIRST_GROUP + number - 1}"
         lines += ["", f"[rings.{ring}]", f"id = {number}", f'group = "{group}"', f"port = {port}"]

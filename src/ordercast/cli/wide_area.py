@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self, cast
 
 from ordercast.cli.circle import FIRST_GROUP, Placed
-from ordercast.daemon.config.node import LOCAL_NODES_MAX
+from ordercast.daemon.config.node import LOCAL_NODES_MAX, name_at
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, NodeId, node_of
 from ordercast.wire.head import HEAD_SIZE, transmitter_of
@@ -57,7 +57,8 @@ def wide_ports(placed: Sequence[Placed], port: int) -> list[WidePort]:
 def sites_file(placed: Sequence[Placed], port: int, status_port: int) -> str:
     """Return the cluster file of these daemons. The status of the first is at `status_port`, and so on."""
     sites = list(dict.fromkeys(one.rings[0] for one in placed))
-    lines = ["# Several sites on one machine, made by `ordercast up --sites`.", 'cluster = "sites"', 'engine = "sites"']
+    cluster = f'cluster = "{name_at("sites", port)}"'
+    lines = ["# Several sites on one machine, made by `ordercast up --sites`.", cluster, 'engine = "sites"']
     for number, site in enumerate(sites, 1):
         group = f"239.192.79.{FIRST_GROUP + number - 1}"
         lines += ["", f"[sites.{site}]", f"id = {number}", f'group = "{group}"', f"port = {port}"]

@@ -49,8 +49,11 @@ class Serving(Protocol):
     @property
     def strangers_count(self) -> int: ...
     def clients(self) -> list[ClientTold]: ...
-    def reload(self, rules: Sequence[AccessRule]) -> bool:
-        """Take these rights, and read the certificates again; tell whether those are new."""
+    def reread(self) -> bool:
+        """Read the certificates again; tell whether they are new. UsageError when they cannot be used."""
+
+    def regrant(self, rules: Sequence[AccessRule]) -> None:
+        """Take these rights."""
 
     @property
     def certificate_days(self) -> int | None:

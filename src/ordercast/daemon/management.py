@@ -180,16 +180,19 @@ async def _change(host: GroupHost, roster: Roster) -> Document:
 
 
 async def reload(host: GroupHost) -> Document:
-    """Read the file again and take its node list. UsageError, and nothing changed, when that cannot be done."""
+    """Read the file again and take its node list, rights and status ports; return what is new. UsageError, and nothing
+    changed, when that cannot be done."""
     config = host.config
     if config.source is None:
         raise UsageError("this daemon was started without a file: there is nothing to reload")
     fresh = await asyncio.to_thread(load_config, config.source, config.name)
     if _legs(fresh) != _legs(config):
         raise UsageError(f"{config.source}: the address of {config.name} has changed: restart this daemon")
-    certified = host.serving is not None and host.serving.reload(fresh.rights)
+    certified = host.serving is not None and host.serving.reread()
     before = host.engine.roster
     host.enlist_all(fresh)
+    if host.serving is not None:
+        host.serving.regrant(fresh.rights)
     changed = before is None or before.claim != fresh.attachments[0].roster.claim
     restart = [] if host.as_loaded is None else _others_changed(host.as_loaded, fresh)
     rights = host.as_loaded is not None and host.as_loaded.rights != fresh.rights

@@ -13,7 +13,8 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Zµ%]*)", flags=re.ASCII)
-_TIME_UNITS = {"ns": 1, "us": MICROSECOND, "µs": MICROSECOND, "ms": MILLISECOND, "s": SECOND, "min": 60 * SECOND}
+_TIME_UNITS = {"ns": 1, "us": MICROSECOND, "µs": MICROSECOND, "ms": MILLISECOND, "s": SECOND}
+_TIME_UNITS |= {"min": 60 * SECOND, "h": 3600 * SECOND, "d": 24 * 3600 * SECOND}
 _SIZE_UNITS = {"": 1, "b": 1} | {
     unit + end: 1 << shift for unit, shift in (("k", 10), ("m", 20), ("g", 30)) for end in ("", "b", "ib")
 }
@@ -22,7 +23,7 @@ _RATE_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
 
 def duration_from(text: str, default_unit: str = "") -> int:
-    """`80ms`, `0.3s`, `50us` as nanoseconds."""
+    """`80ms`, `0.3s`, `50us`, `10min`, `24h`, `7d` as nanoseconds."""
     number, unit = number_and_unit(text) or ("", "")
     factor = _TIME_UNITS.get(unit or default_unit)
     if not number or factor is None:

@@ -57,6 +57,16 @@ def test_the_nodes_whose_ports_are_taken_run_already(tmp_path: Path) -> None:
     assert running_of(file) == set()
 
 
+def test_another_port_is_another_cluster() -> None:
+    """Clusters of one user have one key: packets of one that are copied to another must not open there."""
+    named = {
+        text.partition('cluster = "')[2].partition('"')[0]
+        for port in (4700, 4930)
+        for text in (circle_file(circle(2, 2), port, 4790), sites_file(sites_from("2", None), port, 4790))
+    }
+    assert named == {"rings", "sites", "rings-4930", "sites-4930"}
+
+
 def test_a_site_that_is_there_twice_is_named() -> None:
     with pytest.raises(UsageError, match="east is there twice: write each site once"):
         sites_from("east=2,east=1", None)

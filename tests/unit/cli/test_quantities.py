@@ -20,7 +20,15 @@ from ordercast.model.errors import UsageError
 
 @pytest.mark.parametrize(
     ("text", "duration_ns"),
-    [("80ms", 80_000_000), ("0.3s", 300_000_000), ("50us", 50_000), ("1.5 µs", 1500), ("7ns", 7)],
+    [
+        ("80ms", 80_000_000),
+        ("0.3s", 300_000_000),
+        ("50us", 50_000),
+        ("1.5 µs", 1500),
+        ("7ns", 7),
+        ("2h", 7200 * 10**9),
+        ("7d", 604_800 * 10**9),
+    ],
 )
 def test_durations(text: str, duration_ns: int) -> None:
     assert duration_from(text) == duration_ns
@@ -40,7 +48,7 @@ def test_sizes_chances_and_ranges() -> None:
     assert seeds_from("3") == range(3, 4)
 
 
-@pytest.mark.parametrize("text", ["", "3", "ms", "-1s", "3h", "1e3s"])
+@pytest.mark.parametrize("text", ["", "3", "ms", "-1s", "3w", "1e3s"])
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(UsageError, match="not a duration: write"):
         duration_from(text)

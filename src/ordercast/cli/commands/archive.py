@@ -39,7 +39,7 @@ def run(
         str, Option(metavar="HOST:PORT", help="Where other archivers fetch what they missed; port 0: any.")
     ] = "127.0.0.1:0",
     keep_size: Annotated[str, Option(metavar="SIZE", help="Of each group, such as 10GiB; by default all.")] = "",
-    keep_time: Annotated[str, Option(metavar="TIME", help="Such as 168h; by default for ever.")] = "",
+    keep_time: Annotated[str, Option(metavar="TIME", help="Such as 168h or 7d; by default for ever.")] = "",
     segment_size: Annotated[str, Option(metavar="SIZE", help="Of one file.")] = "64MiB",
     sync_every: Annotated[str, Option(metavar="TIME", help="Gather for so long before each sync.")] = "10ms",
     as_json: Annotated[bool, Option("--json", help="Print what happens as JSON, one line each.")] = False,

@@ -11,9 +11,9 @@ def reload(
     at: At = None,
     as_json: Json = False,
 ) -> int:
-    """Have a daemon take the node list of its file, as SIGHUP does. Other changes in the file need a restart.
+    """Have a daemon take the node list, the rights and the certificates of its file, as SIGHUP does.
 
-    Nothing changes when the file is wrong, or its list is not newer than the daemon's.
+    Other changes need a restart. Nothing changes when the file is wrong, or its list is older than the daemon's.
     """
     from ordercast.cli import reload as work
 

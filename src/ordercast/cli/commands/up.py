@@ -20,7 +20,7 @@ def up(
             min=1,
             max=LOCAL_NODES_MAX,
             metavar="N",
-            help="How many daemons; with --rings, how many for each ring [default: 3, or 2 for each ring].",
+            help="How many daemons; with --rings or --sites, for each ring or site [default: 3, or 2 for each].",
         ),
     ] = None,
     rings: Annotated[

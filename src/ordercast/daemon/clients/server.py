@@ -274,16 +274,18 @@ class ClientServer:
             return connection
         return TlsChannel(connection, self.door.half(), refused_client, SPEAKS_TLS, self._sealed_room)
 
-    def reload(self, rules: Sequence[AccessRule]) -> bool:
-        """Take other rights, and read the certificates again; tell whether those are new. UsageError, and nothing
-        changed, when they cannot be used. Who lacks a right now loses what it had by it, and is told."""
+    def reread(self) -> bool:
+        """Read the certificates again, if there are any; tell whether they are new. UsageError, and nothing changed,
+        when they cannot be used."""
         certificates = self.door.certificates
-        is_new = certificates is not None and self._reread(certificates)
+        return certificates is not None and self._reread(certificates)
+
+    def regrant(self, rules: Sequence[AccessRule]) -> None:
+        """Take other rights. Who lacks a right now loses what it had by it, and is told."""
         self.door.rights = Rights(rules)
         for connection in [connection for connection in self.connections if connection.name]:
             connection.leave_with(connection.desk.regrant())
             connection.flush()
-        return is_new
 
     @property
     def host(self) -> GroupHost:

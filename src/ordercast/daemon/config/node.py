@@ -352,10 +352,9 @@ class NodeConfig:
         return tuple(peer for peer in everybody if peer.node != self.node)
 
     def beside(self, cluster: str | None, port: int | None) -> NodeConfig:
-        """Return the same for another cluster on the same machine, of this name or at this port. A port makes another
-        name, too: clusters of one user have one key, and packets of one that are copied to the other must not open."""
-        if cluster is None and port not in (None, PORT):
-            cluster = f"{self.ring.cluster}-{port}"
+        """Return the same for another cluster on the same machine, of this name or at this port."""
+        if cluster is None and port is not None:
+            cluster = name_at(self.ring.cluster, port)
         ring = self.ring if cluster is None else replace(self.ring, cluster=cluster)
         network = self.network if port is None else replace(self.network, port=port)
         return replace(self, ring=ring, network=network)
@@ -369,6 +368,12 @@ class NodeConfig:
     def _packet_size(self) -> int:
         version = ip_address(self.peers[0].address if self.peers else LOOPBACK).version
         return self.network.mtu - (28 if version == 4 else 48)
+
+
+def name_at(cluster: str, port: int) -> str:
+    """Return the name of a cluster of one machine at this port. Another port makes another name: clusters of one user
+    have one key, and packets of one that are copied to the other must not open."""
+    return cluster if port == PORT else f"{cluster}-{port}"
 
 
 def peer_from(entry: Entry) -> Peer:
