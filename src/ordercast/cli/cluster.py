@@ -87,10 +87,12 @@ def _write_toml(document: dict[str, Any]) -> None:
     lines = [f"nodes_version = {document['version']}  # before the first table"]
     status = {node.get("status_port") for node in document["nodes"]}
     for node in document["nodes"]:
-        if rings := node.get("rings"):
+        where = f"address{'es' if len(node['addresses']) > 1 else ''} = {_toml(node['addresses'])}"
+        if site := node.get("site"):
+            wide = f'wide = "{node["wide"]}"\nwide_port = {node["wide_port"]}\nlink_port = {node["link_port"]}'
+            where = f'site = "{site}"\n{where}\n{wide}'
+        elif rings := node.get("rings"):
             where = f"rings = {{ {', '.join(f'{ring} = {_toml(addresses)}' for ring, addresses in rings.items())} }}"
-        else:
-            where = f"address{'es' if len(node['addresses']) > 1 else ''} = {_toml(node['addresses'])}"
         lines += ["", f'[nodes."{node["name"]}"]', f"id = {node['id']}", where]
         lines += [f"token_port = {node['token_port']}", f"data_port = {node['data_port']}"]
         if len(status) > 1 and node.get("status_port") is not None:  # otherwise all serve it at the usual port

@@ -14,7 +14,7 @@ from typing import Any
 from ordercast.daemon.clients.told import client_documents
 from ordercast.daemon.config.file import load_config
 from ordercast.daemon.config.keys import read_host, read_port
-from ordercast.daemon.config.node import PORT_MAX, NodeConfig
+from ordercast.daemon.config.node import PORT_MAX, NodeConfig, Peer
 from ordercast.daemon.host import GroupHost
 from ordercast.daemon.key_file import keys_of_node
 from ordercast.daemon.status.places import everybody
@@ -31,6 +31,7 @@ from ordercast.sealing.opener import counts_of
 HEARING_S, HEARING_TURNS = 0.1, 15  # all say what they have about once a second
 RATE_S = 1.0  # over which rates of clients are counted
 ORDER_S = 30.0  # for which an ordered change is waited for
+FAR = "nodes of other sites"
 _OF_THE_LIST = (
     "peers",
     "rings",
@@ -115,7 +116,14 @@ def _entry_document(entry: Entry, host: GroupHost, here: set[NodeId]) -> Documen
         "status_port": dict(host.config.status.ports).get(entry.name),
         "is_member": entry.node in here,
         "is_me": entry.node == host.config.node,
+        **(_site_document(host.config.peer(entry.node)) if host.config.has_sites else {}),
     }
+
+
+def _site_document(peer: Peer) -> Document:
+    """Return the site of a node, and where others reach it."""
+    (site,), place = peer.rings, peer.wide_place
+    return {"site": site, "wide": place.address, "wide_port": place.port, "link_port": place.listen_port}
 
 
 def _rings_of(entry: Entry, config: NodeConfig) -> dict[str, list[str]]:
@@ -129,9 +137,10 @@ def _rings_of(entry: Entry, config: NodeConfig) -> dict[str, list[str]]:
 def _roster(host: GroupHost) -> Roster:
     roster = host.engine.roster
     if host.config.rings:
+        which = "each site" if host.config.has_sites else "each ring of a network"
         raise UsageError(
-            "each ring of a network has a node list of its own: change the file on every host, raise nodes_version, "
-            "and reload it (`ordercast reload`)"
+            f"{which} has a node list of its own: change the file on every host, raise nodes_version, and reload it "
+            "(`ordercast reload`)"
         )
     if host.config.is_local or roster is None:
         raise UsageError(
@@ -262,7 +271,13 @@ def _others_changed(before: NodeConfig, fresh: NodeConfig) -> list[str]:
     """Parts of the file that a reload does not take."""
     before = replace(before, status=replace(before.status, ports=fresh.status.ports))  # of the list, too
     names = [item.name for item in fields(NodeConfig) if item.name not in _OF_THE_LIST]
-    return [name for name in names if getattr(before, name) != getattr(fresh, name)]
+    changed = [name for name in names if getattr(before, name) != getattr(fresh, name)]
+    return changed + ([FAR] if _far(before) != _far(fresh) else [])
+
+
+def _far(config: NodeConfig) -> tuple[object, ...]:
+    """Where this node and those of other sites reach each other, which is settled at the start."""
+    return (config.beyond(), config.me().wide_place) if config.has_sites else ()
 
 
 ManagementAnswer = Callable[[Document], None]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from ordercast.cli.cluster import _write_toml
 from ordercast.daemon.config.file import ConfigError, load_config, read_cluster
 from ordercast.daemon.config.node import LINK_OFFSET, LinkProtocol, NodeConfig, WidePlace
 from ordercast.daemon.config.plan import plan_lines, plan_of
 from ordercast.daemon.config.rings import site_remarks
-from ordercast.model.ids import MILLISECOND
+from ordercast.daemon.host import GroupHost
+from ordercast.daemon.management import _others_changed, listing
+from ordercast.model.ids import MILLISECOND, Instant
 from ordercast.order.catalogue import ENGINES
 
 pytestmark = pytest.mark.skipif(not ENGINES["sites"].is_live, reason="daemons do not run the engine yet")
@@ -85,6 +90,8 @@ def test_config_check_shows_site_and_links(file: Path) -> None:
     lines = plan_lines(plan_of(load_config(file, "a")))
     assert ("link", "to west by UDP: b at 198.51.100.2:4900") in lines
     assert any(title == "site" and text.startswith("east (id 1), with nobody else") for title, text in lines)
+    others = plan_lines(plan_of(load_config(file, "b")))
+    assert ("link", "others reach it at 198.51.100.2:4900; it listens at port 4801") in others
 
 
 @pytest.mark.parametrize(
@@ -132,11 +139,46 @@ def test_config_check_shows_site_and_links(file: Path) -> None:
             TWO.replace('delta = "50ms"', 'record = "1s"'),
             "[sites] record must be more than twice hello (hello is 1s, record is 1s)",
         ),
+        (
+            TWO
+            + "".join(
+                f"[sites.s{number}]\nid = {number}\nport = {4800 + number}\n"
+                f'[nodes.n{number}]\nid = {number}\nsite = "s{number}"\naddress = "10.0.3.{number}"\n'
+                for number in range(3, 66)
+            ),
+            "sites: 65 are too many: a view has 64 at most",
+        ),
     ],
     ids=lambda value: value[:40] if value.startswith(("engine:", "nodes", "sites", "links", "[sites] ")) else "",
 )
 def test_what_is_wrong_is_said_with_key_and_fix(file: Path, text: str, expected: str) -> None:
     assert expected in problems(file, text)
+
+
+def test_a_node_list_is_shown_as_a_file_has_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(TWO, encoding="utf-8")
+    config = load_config(file, "a")
+    engine = SimpleNamespace(roster=config.attachments[0].roster, roster_differences=lambda now: ())
+    host = SimpleNamespace(config=config, engine=engine, members=(), now=lambda: Instant(0))
+    _write_toml(listing(cast(GroupHost, host)))
+    written = f'cluster = "shop"\n{capsys.readouterr().out}'.replace("[nodes", f"{SITES}[nodes", 1)
+    file.write_text(written, encoding="utf-8")
+    assert [(peer.entry, peer.rings, peer.wide_place) for peer in load_config(file, "a").peers] == [
+        (peer.entry, peer.rings, peer.wide_place) for peer in config.peers
+    ]
+
+
+def test_nodes_of_other_sites_wait_for_a_restart(file: Path) -> None:
+    """The list of a node's own site is taken by a reload; links are settled at the start."""
+    file.write_text(TWO, encoding="utf-8")
+    before = load_config(file, "a")
+    more = '[nodes.c]\nid = 3\nsite = "{}"\naddress = "10.0.1.3"\n'
+    file.write_text(TWO + more.format("east"), encoding="utf-8")
+    assert _others_changed(before, load_config(file, "a")) == []
+    file.write_text(TWO + more.format("west"), encoding="utf-8")
+    assert _others_changed(before, load_config(file, "a")) == ["nodes of other sites"]
+    file.write_text(TWO.replace("wide_port = 4900", "wide_port = 4901"), encoding="utf-8")
+    assert _others_changed(before, load_config(file, "a")) == ["nodes of other sites"]
 
 
 def test_the_example_is_sound() -> None:

@@ -13,6 +13,7 @@ from ordercast.daemon.config.rules_text import in_the_words_of_the_file
 from ordercast.model.errors import UsageError
 from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.sites.config import FRAGMENTS_MAX
 
 HEADERS = {4: 28, 6: 48}  # of IP and UDP
 ADAPTIVE = "adaptive"  # whose reach must suit the members
@@ -100,6 +101,8 @@ def _problems_of_networks(config: NodeConfig) -> list[str]:
 
 def _problems_of_rings(config: NodeConfig) -> list[str]:
     problems = _ring_problems(config.ring)
+    if config.has_sites and len(config.rings) > FRAGMENTS_MAX:
+        problems.append(f"sites: {len(config.rings)} are too many: a view has {FRAGMENTS_MAX} at most")
     for domain, ring in zip(config.rings, config.each_ring, strict=True):
         path = f"{config.domain_table}.{domain.name}."
         for number in range(len(ring.networks)):

@@ -148,7 +148,8 @@ def _links(config: NodeConfig) -> Iterator[str]:
     if not config.has_sites:
         return
     mine = config.me().wide_place
-    yield f"others reach it at {host_and_port(mine.address, mine.port)}"
+    listens = "" if mine.port == mine.listen_port else f"; it listens at port {mine.listen_port}"
+    yield f"others reach it at {host_and_port(mine.address, mine.port)}{listens}"
     for link in config.site_links:
         site = link.beyond(config.me().rings[0])
         nodes = [peer for peer in config.peers if site in peer.rings]

@@ -10,7 +10,7 @@ from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.order.links.config import FAR, LinkConfig
 from ordercast.order.links.rate import rate_from
 
-FRAGMENTS_MAX = 64
+FRAGMENTS_MAX = 64  # of a view
 CONTROL_MAX = 4 << 20  # bytes of a STATE, which lists what a daemon holds
 BETWEEN = replace(FAR, payload_max=CONTROL_MAX)
 
