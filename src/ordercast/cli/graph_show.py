@@ -38,7 +38,7 @@ def explained(me: str, section: Document) -> Iterator[str]:
     """Return where this daemon stands, what messages wait for, the most pressing first, and why the forest changed."""
     yield _place(me, section)
     for name in section["behind"]:
-        yield f"Groups that {name} wants wait, for its application does not take its deliveries; others flow on."
+        yield f"Groups that {name} wants wait, for its application takes no deliveries; other senders' groups flow on."
     for one, other in section["broken"]:
         yield f"No tree uses the link between {one} and {other}, which failed, until the members change."
     if section["queued"]:

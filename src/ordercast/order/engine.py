@@ -97,7 +97,7 @@ class Engine(Protocol):
         new."""
 
     def leave(self, now: Instant) -> list[Effect]:
-        """Finish what was submitted, say farewell; `Left` is the last effect ever."""
+        """Finish what was submitted, say farewell; `LeaveDone` is the last effect ever."""
 
     def next_deadline(self) -> Instant | None:
         """When `wake` is due."""

@@ -2,9 +2,9 @@
 
 A daemon asks once: at the greeting, at a join, and once for each new head of a message, so that messages cost nothing
 more. All rules that match an identity are added up. Where there is no rule at all, whoever may connect to the unix
-socket may do everything, as its mode says; a client that is known by a certificate or a token may do all that does not
-concern other parts of the cluster (`$…`, hold, force). Root and the user of the daemon may always do everything: they
-could read its memory.
+socket, or over TCP in the clear, may do everything; a client that is known by a certificate or a token may do all that
+does not concern other parts of the cluster (`$…`, hold, force). Root and the user of the daemon may always do
+everything: they could read its memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import translate
 from typing import NamedTuple
 
 from ordercast.groups.names import ARCHIVERS, FORCES, REPLICAS, RESERVED
@@ -145,10 +144,15 @@ class Granted:
 def _pattern(patterns: Iterable[str]) -> re.Pattern[str]:
     """What matches one of them. Names of Ordercast's own are matched only by patterns that say so."""
     wanted = [
-        translate(pattern) if pattern.startswith(RESERVED) else f"(?![{RESERVED}]){translate(pattern)}"
+        _text(pattern) if pattern.startswith(RESERVED) else f"(?![{RESERVED}]){_text(pattern)}"
         for pattern in sorted(set(patterns))
     ]
     return re.compile("|".join(wanted) or r"(?!)")
+
+
+def _text(pattern: str) -> str:
+    """Return the regular expression of a pattern: * stands for anything, and every other character for itself."""
+    return "(?s:.*)".join(map(re.escape, pattern.split("*")))
 
 
 def _bound(values: Iterable[int | None]) -> int | None:
@@ -185,7 +189,7 @@ class Rights:
 
 
 def _titles(who: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, who)))
+    return re.compile("|".join(map(_text, who)))
 
 
 class Shares:

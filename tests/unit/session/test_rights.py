@@ -70,6 +70,16 @@ def test_no_star_means_a_name_of_ordercasts_own() -> None:
     granted.check_hold()  # who archives may
 
 
+def test_a_star_alone_stands_for_anything() -> None:
+    """Other characters that patterns of file names know are parts of names."""
+    rule = AccessRule(("cert:orders[1]",), join=("q?", "x[12]", "a.b", "*/all"))
+    granted = Rights((rule,)).of(ClientIdentity("cert", "orders[1]"))
+    assert all(_joins(granted, group) for group in ("q?", "x[12]", "a.b", "sales/all", "two\nlines/all"))
+    assert not any(_joins(granted, group) for group in ("q1", "x1", "axb", "sales/al"))
+    with pytest.raises(Denied, match="cert:orders1 has no rights here"):
+        Rights((rule,)).of(ClientIdentity("cert", "orders1"))
+
+
 def test_sessions_and_memberships_are_counted_by_identity() -> None:
     shares, granted = Shares(), Rights((AccessRule(("user:*",), sessions=1, memberships=2),)).of(ALICE)
     shares.begin(granted)

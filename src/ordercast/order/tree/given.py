@@ -12,7 +12,6 @@ from typing import Protocol, TypeVar
 
 from ordercast.model.ids import ProcessId
 from ordercast.model.rng import Rng
-from ordercast.order.tree.graph import Parents
 
 SLICE = 400  # groups that are looked at without a stop
 
@@ -52,7 +51,6 @@ class Given:
     terrain: Terrain | None = None  # none: everybody is equally near to everybody
     rng: Rng | None = None  # for the random builder, and for choices among equals of spanning trees
     rates: Mapping[str, float] = field(default_factory=dict)  # messages of a group; 1 where nothing is said
-    present: Parents | None = None  # the forest there is: kept where no other is better
     forbidden: frozenset[tuple[ProcessId, ProcessId]] = frozenset()  # edges that have failed, lower process first
 
     def rate(self, group: str) -> float:

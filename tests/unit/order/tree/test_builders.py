@@ -78,18 +78,6 @@ def test_parts_that_share_nothing_are_trees_of_their_own() -> None:
     assert len(build("auto", _racks(64, 300, Random(1), away=0.0)).trees()) == 8
 
 
-def test_the_forest_there_is_stays_where_no_other_is_better() -> None:
-    groups = {"a": frozenset(map(ProcessId, (1, 2))), "b": frozenset(map(ProcessId, (3, 4)))}
-    present = {ProcessId(2): None, ProcessId(1): ProcessId(2), ProcessId(4): None, ProcessId(3): ProcessId(4)}
-    assert build("auto", groups).parents != present
-    assert build("auto", groups, Given(present=present)).parents == present
-
-
-def test_a_forest_that_no_longer_fits_is_not_kept() -> None:
-    groups = {"a": frozenset(map(ProcessId, (1, 2, 3)))}
-    assert len(build("auto", groups, Given(present={ProcessId(1): None})).parents) == 3
-
-
 def test_edges_that_have_failed_are_gone_around() -> None:
     groups = _racks(16, 40, Random(2))
     whole = build("auto", groups)

@@ -9,7 +9,7 @@ from ordercast.order.tree.builders.centre import centre
 from ordercast.order.tree.builders.heuristic import heuristic_1
 from ordercast.order.tree.builders.shallow import shallow
 from ordercast.order.tree.given import Given
-from ordercast.order.tree.graph import Graph, Memberships, NoGraph, Parents
+from ordercast.order.tree.graph import Graph, Memberships, Parents
 from ordercast.order.tree.survey import surveyed
 
 SIZES = (8, 16, 4, 32)  # of clusters
@@ -19,11 +19,9 @@ HEURISTIC_MAX = 64  # groups; with more it makes chains, and takes long to make 
 
 
 def auto(groups: Memberships, given: Given) -> Slices:
-    """Return the forest with the lowest score; of several the one there is, then the first."""
+    """Return the forest with the lowest score; of several the first."""
     best: Parents = {}
     lowest = float("inf")
-    if given.present is not None and (graph := _kept(given.present, groups)) is not None:
-        best, lowest = given.present, (yield from surveyed(graph, given)).score
     for builder in _candidates(groups):
         parents = yield from builder(groups, given)
         graph = yield from Graph.in_slices(parents, groups)
@@ -31,14 +29,6 @@ def auto(groups: Memberships, given: Given) -> Slices:
         if found.score < lowest:
             best, lowest = parents, found.score
     return best
-
-
-def _kept(present: Parents, groups: Memberships) -> Graph | None:
-    """Return the present forest with these groups, if it has a common ancestor of each."""
-    try:
-        return Graph(present, groups)
-    except NoGraph:
-        return None
 
 
 def _candidates(groups: Memberships) -> Iterator[Builder]:
