@@ -248,6 +248,28 @@ def test_what_one_group_has_no_entries_for_the_others_get(grown: Grown) -> None:
     assert sizes == [600, few.last + grown.last - 600]
 
 
+def test_there_are_as_many_tasks_as_wanted_and_what_goes_meanwhile_is_passed_over(grown: Grown) -> None:
+    """Without Java: retention may take what a batch was planned with."""
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveBatchReader
+
+    given, columns = (
+        {"path": str(grown.folder), "minPartitions": "300"},
+        StructType([StructField("data", BinaryType())]),
+    )
+    strict = ArchiveBatchReader(given, columns)
+    lenient = ArchiveBatchReader({**given, "failOnDataLoss": "false"}, columns)
+    first, *_, last = lenient.partitions()
+    assert len(strict.partitions()) == len(lenient.partitions()) >= 300
+    files = GroupFiles(group_folder(grown.folder, grown.group))
+    assert files.retain(size_max=1, older_than=None)
+    files.close()
+    with pytest.raises(Lost):
+        list(strict.read(first))
+    assert list(lenient.read(first)) == [] and sum(batch.num_rows for batch in lenient.read(last)) > 0
+
+
 def test_a_table_ends_where_it_is_told(grown: Grown) -> None:
     """Without Java."""
     from pyspark.sql.types import BinaryType, StructField, StructType

@@ -44,7 +44,7 @@ class Codec(Generic[T]):
         """What `send()` takes: the data, its content type, and further headers."""
         try:
             data = self._encode(value)
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, RecursionError) as error:
             raise UsageError(f"{type(value).__name__} cannot be sent as {self.content_type}: {error}") from error
         return Content(data, checked_headers({**(headers or {}), CONTENT_TYPE: self.content_type}))
 
@@ -55,7 +55,7 @@ class Codec(Generic[T]):
             raise WrongContent(f"the message of {message.sender} is {said}, not {self.content_type}: use its codec")
         try:
             return self._decode(message.data)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise WrongContent(f"the message of {message.sender} is no {self.content_type}: {error}") from error
 
     def shaped(self, to: Callable[[T], U], back: Callable[[U], T], content_type: str = "") -> Codec[U]:

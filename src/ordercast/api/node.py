@@ -147,7 +147,9 @@ class Node(Member):
         largest = max(map(len, data))
         size_max = self.host.config.sizes.message_size_max - len(head)
         if largest > size_max:
-            raise UsageError(f"a message of {largest:,} bytes is too large, at most {size_max:,} go to these groups")
+            raise UsageError(
+                f"a message of {largest:,} bytes is too large, at most {size_max:,} go to these groups: cut it up"
+            )
         confirmation = self._waiters.confirmation(len(data)) if confirm else None
         await self._request([head + one for one in data], service)
         return None if confirmation is None else await confirmation

@@ -38,7 +38,7 @@ from ordercast.archive.places import Place
 from ordercast.archive.rows import Sinks
 from ordercast.disk.files import sync_folder, write_all, write_whole
 from ordercast.groups.names import sink_of
-from ordercast.model.errors import WireError
+from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import View
 from ordercast.trace.private_files import make_private_folder, open_private
 
@@ -68,20 +68,23 @@ class BranchFiles:
 
 class GroupFiles:
     def __init__(self, folder: Path) -> None:
-        """Whatever a crash left half written is cut off."""
+        """Whatever a crash left half written is cut off. UsageError when something is damaged that had been safe."""
         self.folder = folder
         make_private_folder(folder)
         self.tree: dict[str, Branch] = tree_of(folder)
-        self._branches = {name: _recovered(folder / name, branch.base) for name, branch in self.tree.items()}
         self._tip_file = open_private(folder / TIP, os.O_RDWR | os.O_CREAT)
-        self.tip = self._recovered_tip()
+        published = tip_from(os.pread(self._tip_file, 1 << 10, 0))
+        safe = {} if published is None else {published.branch: published.number}
+        self._branches = {
+            name: _recovered(folder / name, branch.base, safe.get(name, 0)) for name, branch in self.tree.items()
+        }
+        self.tip = self._recovered_tip(published)
         self._tip_wanted = self.tip
         if self.tip is not None:
             os.pwrite(self._tip_file, tip_bytes(self.tip), 0)
 
-    def _recovered_tip(self) -> Place | None:
+    def _recovered_tip(self, published: Place | None) -> Place | None:
         """Behind what was published there may be more: it was safe from a kill, though not from a power failure."""
-        published = tip_from(os.pread(self._tip_file, 1 << 10, 0))
         candidates = [name for name in own_of(self.folder) if name in self._branches]
         name = candidates[-1] if candidates else None if published is None else published.branch
         if name is None or name not in self._branches:
@@ -240,8 +243,9 @@ def _write(files: BranchFiles, wanted: Sequence[tuple[Header, bytes]]) -> None:
     files.last, files.is_touched = wanted[-1][0].last, True
 
 
-def _recovered(path: Path, base: int) -> BranchFiles:
-    """The torn end of the last segment is cut off; a segment without an opening is no segment."""
+def _recovered(path: Path, base: int, safe: int) -> BranchFiles:
+    """The torn end of the last segment is cut off; a segment without an opening is no segment. Up to the number that
+    was safe nothing is torn: UsageError, and nothing is cut off."""
     segments = segments_of(path)
     while segments:
         first, last_path = segments[-1]
@@ -249,16 +253,27 @@ def _recovered(path: Path, base: int) -> BranchFiles:
         try:
             _, end = start_from(data)
         except WireError:
+            if first <= safe:
+                raise _damaged(last_path, 0, safe) from None
             _remove(last_path)
             segments.pop()
             continue
         number = first - 1
         for at, header in whole_frames(data, end):
             end, number = at + header.size, header.last
+        if number < safe:
+            raise _damaged(last_path, end, safe)
         if end < len(data):
             os.truncate(last_path, end)
         return BranchFiles(path, number, number, safe=(last_path, end))
     return BranchFiles(path, base, base)
+
+
+def _damaged(path: Path, at: int, safe: int) -> UsageError:
+    return UsageError(
+        f"{path} is damaged at byte {at:,}, and entries up to {safe:,} had been safe: put back a copy of the group's "
+        "folder, or move it away, and the archiver fetches from others what they have"
+    )
 
 
 def _begun(path: Path, opening: bytes) -> _Open:

@@ -81,15 +81,15 @@ def part_from(data: bytes, *, with_rows: bool = True) -> Part:
     at += query_size
     if kind != PART or len(data) < at + 4 * count:
         raise WireError("this is no part")
-    return Part(query, batch, partition, attempt, number, _rows(data, at, count) if with_rows else ())
-
-
-def _rows(data: bytes, at: int, count: int) -> list[bytes]:
     lengths = lengths_from(data[at : at + 4 * count])
-    ends = list(accumulate(lengths, initial=at + 4 * count))
-    if ends[-1] != len(data):
+    at += 4 * count
+    if at + sum(lengths) != len(data):
         raise WireError("the lengths of rows are not those of their bytes")
-    return [data[start:end] for start, end in pairwise(ends)]
+    return Part(query, batch, partition, attempt, number, _rows(data, at, lengths) if with_rows else ())
+
+
+def _rows(data: bytes, at: int, lengths: Iterable[int]) -> list[bytes]:
+    return [data[start:end] for start, end in pairwise(accumulate(lengths, initial=at))]
 
 
 _Key = tuple[int, int, str, int]  # batch, partition, attempt, part

@@ -63,6 +63,7 @@ class BlockingReplica(Generic[BlockingT]):
         host: str = ...,
         port: int = ...,
         folder: Path | None = ...,
+        journal: Path | str | None = ...,
         patience: Patience | None = ...,
     ) -> None: ...
 
@@ -78,6 +79,7 @@ class BlockingReplica(Generic[BlockingT]):
         host: str = ...,
         port: int = ...,
         folder: Path | None = ...,
+        journal: Path | str | None = ...,
         patience: Patience | None = ...,
     ) -> None: ...
 
@@ -93,6 +95,7 @@ class BlockingReplica(Generic[BlockingT]):
         host: str = ...,
         port: int = ...,
         folder: Path | None = ...,
+        journal: Path | str | None = ...,
         patience: Patience | None = ...,
     ) -> None: ...
 
@@ -108,6 +111,7 @@ class BlockingReplica(Generic[BlockingT]):
         host: str = ...,
         port: int = ...,
         folder: Path | None = ...,
+        journal: Path | str | None = ...,
         patience: Patience | None = ...,
     ) -> None: ...
 
@@ -123,6 +127,7 @@ class BlockingReplica(Generic[BlockingT]):
         host: str = ...,
         port: int = ...,
         folder: Path | None = ...,
+        journal: Path | str | None = ...,
         patience: Patience | None = ...,
     ) -> None: ...
 
@@ -138,6 +143,7 @@ class BlockingReplica(Generic[BlockingT]):
         host: str = ...,
         port: int = ...,
         folder: Path | None = ...,
+        journal: Path | str | None = ...,
         patience: Patience | None = ...,
     ) -> None: ...
 
@@ -154,6 +160,7 @@ class BlockingReplica(Generic[BlockingT]):
         host: str = ...,
         port: int = ...,
         folder: Path | None = ...,
+        journal: Path | str | None = ...,
         patience: Patience | None = ...,
     ) -> None: ...
 

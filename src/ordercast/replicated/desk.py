@@ -167,8 +167,10 @@ class Desk(Scribe):
         """The driver is not sure that what was sent went out."""
         return self._result(now, self.core.send_again())
 
-    def force(self, now: Instant) -> list[DeskEffect]:
-        return self._result(now, self.core.force())
+    def force(self) -> bytes | None:
+        """Return what asks the members to go on without a quorum; None where that is not needed. It says nothing of
+        this replica, so it waits for nothing that is to be sent or written."""
+        return next((effect.payloads[0] for effect in self.core.force() if isinstance(effect, Send)), None)
 
     def end(self, now: Instant, why: str) -> list[DeskEffect]:
         """It is over: nobody gets an answer any more, and what is here is of no membership."""

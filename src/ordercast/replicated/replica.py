@@ -337,10 +337,9 @@ class Replica(Generic[FrontT]):
         never come back, and when all who are to go on are here, for these have votes from then on. Returns when there
         is a primary component. UsageError when this client has no right to it."""
         self._check_running()
-        self._do(self._desk.force)
-        outgoing = self._desk.outgoing
-        if outgoing and is_force(outgoing[-1]):  # it goes to another group, too, which its daemon may refuse
-            await self._member.send((self._meeting, self._forces), outgoing.pop(), Service.SAFE, confirm=True)
+        asked = self._desk.force()
+        if asked is not None:  # it goes to another group, too, which its daemon may refuse
+            await self._member.send((self._meeting, self._forces), asked, Service.SAFE, confirm=True)
         await self.within(self.until(lambda: self._desk.core.is_primary or None), timeout)
 
     def watch(self, *kinds: type, after: int | None = None) -> Watch[Any]:

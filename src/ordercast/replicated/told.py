@@ -158,6 +158,8 @@ class Told:
     def _adopt(self, structure: Structure[Any], count: int, why: str) -> None:
         if structure is not self.structure:
             self.structure.adopt(structure)
+        else:
+            self.structure.amended()
         self.count = count
         self._past.clear()
         self._past_count = self._past_size = 0

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ordercast.groups.names import ARCHIVERS, FORCES, REPLICAS, RESERVED
+from ordercast.groups.names import ARCHIVERS, AT, FORCES, REPLICAS, RESERVED
 from ordercast.model.errors import UsageError
 
 ALL = ("*",)
@@ -60,7 +60,7 @@ class AccessRule:
     join: tuple[str, ...] = ()
     send: tuple[str, ...] = ()  # to groups, or to clients: bob@n1
     replicate: tuple[str, ...] = ()  # states of which it may have a replica
-    archive: tuple[str, ...] = ()  # groups that it may archive; it may hold then
+    archive: tuple[str, ...] = ()  # groups that it may archive; it may hold then, and answer clients
     hold: bool = False  # have everybody wait when it reads too slowly
     force: bool = False  # go on with a minority of the replicas
     sessions: int | None = None  # at this daemon, of all clients of one identity together; None: no bound of its own
@@ -84,7 +84,8 @@ class Granted:
         self._replicate = _pattern(pattern for rule in rules for pattern in rule.replicate)
         self._archive = _pattern(pattern for rule in rules for pattern in rule.archive)
         self._forces = any(rule.force for rule in rules)
-        self._holds = any(rule.hold or rule.archive for rule in rules)
+        self._is_archiver = any(rule.archive for rule in rules)
+        self._holds = self._is_archiver or any(rule.hold for rule in rules)
 
     def check_name(self, name: str) -> None:
         """One that gives none gets one from the daemon, which is nobody else's."""
@@ -120,7 +121,7 @@ class Granted:
                 self._check(self._archive, "archive", group.removeprefix(ARCHIVERS), "archive")
             elif group.startswith(FORCES):
                 self.check_force(group.removeprefix(FORCES))
-            else:
+            elif not (AT in group and self._is_archiver):  # it answers whoever writes what it archives
                 self._check(self._send, "send", group, "send to")
 
     def check_force(self, state: str) -> None:

@@ -45,10 +45,16 @@ def test_another_content_is_refused_with_both_names() -> None:
 def test_data_that_is_none_is_refused() -> None:
     with pytest.raises(WrongContent, match="of alice@n1 is no application/json"):
         JSON.unpack(message(Content(b"{")))
+    with pytest.raises(WrongContent, match="of alice@n1 is no application/json"):
+        JSON.unpack(message(Content(b"[" * 200_000)))  # whoever reads goes on
     with pytest.raises(WrongContent, match=r"of alice@n1 is no application/vnd\.order"):
         ORDERS.unpack(message(Content(b'{"what": "tea"}')))
     with pytest.raises(UsageError, match="set cannot be sent as application/json"):
         JSON.pack({3})
+    endless: list[object] = []
+    endless.append([endless])
+    with pytest.raises(UsageError, match="list cannot be sent as application/json"):
+        JSON.pack(endless)
     with pytest.raises(UsageError, match="str cannot be sent as application/octet-stream: give bytes"):
         BYTES.pack("text")  # type: ignore[arg-type]
 

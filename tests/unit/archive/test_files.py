@@ -10,11 +10,12 @@ import pytest
 from ordercast.archive.branches import Branch, Cause, branch_of
 from ordercast.archive.entries import Item, record_bytes
 from ordercast.archive.files import GroupFiles
-from ordercast.archive.layout import SEGMENT, group_folder
+from ordercast.archive.layout import SEGMENT, TIP, group_folder
 from ordercast.archive.pen import Pen
 from ordercast.archive.places import NO_VIEW, Place
 from ordercast.archive.reader import Archive
 from ordercast.archive.reading import Lost
+from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
 from tests.unit.archive.stories import batch, records_of, transition, view
 
@@ -65,6 +66,7 @@ def test_a_crash_at_any_byte_leaves_a_readable_prefix(tmp_path: Path) -> None:
         folder = tmp_path / "torn"
         shutil.copytree(tmp_path / "whole", folder)
         (folder / segment.relative_to(tmp_path / "whole")).write_bytes(data[:size])
+        (group_folder(folder, "orders") / TIP).unlink()  # nothing had been published
         again = GroupFiles(group_folder(folder, "orders"))
         found = records(folder)
         assert found == expected[: len(found)]
@@ -87,6 +89,23 @@ def test_rubbish_behind_the_last_frame_is_cut_off(tmp_path: Path) -> None:
         file.write(b"OCA1" + bytes(200))
     GroupFiles(group_folder(tmp_path, "orders")).close()
     assert segment.stat().st_size == size
+    assert records(tmp_path) == records_of(ROOT.name, 1, STORY)
+
+
+def test_what_had_been_safe_is_not_cut_off(tmp_path: Path) -> None:
+    """No crash tears it: a disk has damaged it, and a person decides."""
+    files = GroupFiles(group_folder(tmp_path, "orders"))
+    write(files, ROOT, STORY, segment_size=1 << 20)
+    files.close()
+    (segment,) = tmp_path.rglob(f"*{SEGMENT}")
+    whole = segment.read_bytes()
+    for damaged in (whole[:-1], whole[:200] + bytes((whole[200] ^ 1,)) + whole[201:], b"?" + whole[1:], b""):
+        segment.write_bytes(damaged)
+        with pytest.raises(UsageError, match=r"is damaged at byte [\d,]+, and entries up to 7 had been safe: put back"):
+            GroupFiles(group_folder(tmp_path, "orders"))
+        assert segment.read_bytes() == damaged
+    segment.write_bytes(whole)
+    GroupFiles(group_folder(tmp_path, "orders")).close()
     assert records(tmp_path) == records_of(ROOT.name, 1, STORY)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from ordercast.archive.rows import (
     part_from,
     united,
 )
+from ordercast.model.errors import WireError
 from tests.property_sizes import scaled
 
 BRANCH = "0" * 16
@@ -108,6 +110,18 @@ def test_parts_and_markers_come_back(rows: list[bytes], batch: int, number: int)
 def take(sinks: Sinks, number: int, data: bytes) -> Outcome | None:
     commit = sinks.take("etl", Place(BRANCH, number), data)
     return None if commit is None else commit.outcome
+
+
+def test_a_part_whose_rows_cannot_be_told_apart_is_none() -> None:
+    """Whoever may send there could have it committed otherwise, and no reader would come past it."""
+    part = part_bytes(Part("q", 0, 0, "a1", 0, [b"one", b"two"]))
+    for wrong in (part[:-1], part + b"more"):
+        sinks = Sinks()
+        assert sinks.take("sink", Place(BRANCH, 1), wrong) is None
+        with pytest.raises(WireError, match="lengths of rows"):
+            part_from(wrong, with_rows=False)
+        found = sinks.take("sink", Place(BRANCH, 2), marker_bytes(Marker("q", 0, ((0, "a1", 1),))))
+        assert found is not None and found.outcome is not Outcome.COMMITTED
 
 
 def test_a_batch_with_a_missing_part_is_refused_and_can_be_sent_again() -> None:

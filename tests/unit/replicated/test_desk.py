@@ -230,8 +230,11 @@ def test_who_waits_is_refused_and_what_nobody_waits_for_is_submitted_again() -> 
     driver.submit(ONE, caller)
     driver.carry_out(driver.desk.synchronise(NOW, reader := Caller()))
     assert driver.take(Refusal) == [Refusal([caller], Why.NOT_PRIMARY), Refusal([reader], Why.NOT_PRIMARY)]
-    driver.carry_out(driver.desk.force(NOW))
+    asked = driver.desk.force()
+    assert asked is not None
+    driver.desk.outgoing.append(asked)
     driver.exchange()
+    assert driver.desk.force() is None
     commands = [decode_command(payload).data for payload in driver.sent if is_command(payload)]
     assert commands == [encode_batch([ONE])] and driver.desk.mark[0] == 1
     assert driver.desk.core.is_current and driver.desk.is_idle

@@ -63,6 +63,15 @@ def test_who_may_not_hold_is_told_what_an_archiver_needs_and_what_another_client
     Rights((AccessRule(("user:*",), archive=("orders",)),)).of(ALICE).check_hold()
 
 
+def test_whoever_archives_answers_whoever_writes() -> None:
+    rights = Rights((AccessRule(("cert:keeper",), join=("orders",), archive=("orders",)),))
+    granted = rights.of(ClientIdentity("cert", "keeper"))
+    granted.check_send(("$archive/orders",))
+    granted.check_send(("c5@n1",))
+    with pytest.raises(Denied, match="may not send to orders"):
+        granted.check_send(("orders",))
+
+
 def test_no_star_means_a_name_of_ordercasts_own() -> None:
     granted = Rights((AccessRule(("user:*",), join=("*", "$o*"), replicate=("acc*",), archive=("orders",)),)).of(ALICE)
     wanted = {"$other": True, "$x": False, "$replica/accounts": True, "$replica/x": False, "$archive/orders": True}

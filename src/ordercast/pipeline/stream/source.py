@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
@@ -30,6 +30,8 @@ from ordercast.pipeline.stream.options import named
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+T = TypeVar("T")
 
 TRIGGER_DELAY = "15min"  # as Kafka's source has it
 NOTHING = ""  # an offset before everything, in an archive that is empty
@@ -131,7 +133,7 @@ class Plan:
     def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[ArchivePartition]:
         stretches = [(group, one) for group in self.groups for one in self.stretches(group, start, end)]
         total = sum(one.last - one.first + 1 for _, one in stretches)
-        each = max(1, min(self.records_max, -(-total // self.partitions_min)))
+        each = max(1, min(self.records_max, total // self.partitions_min))
         return [
             ArchivePartition(group, Stretch(one.branch, first, min(one.last, first + each - 1)))
             for group, one in stretches
@@ -161,8 +163,16 @@ class Plan:
 
         assert isinstance(partition, ArchivePartition)
         reader = GroupReader(self.archive.folder, partition.group)
-        frames = reader.frames(partition.stretch)
+        frames = self._there(reader.frames(partition.stretch))
         yield from batches_of(reader, frames, with_views=self.with_views, columns=self.columns)
+
+    def _there(self, frames: Iterator[T]) -> Iterator[T]:
+        """Return what is there still: some of it may be gone since the batch was planned."""
+        try:
+            yield from frames
+        except Lost:
+            if self.fails_on_loss:
+                raise
 
 
 def _behind(stretch: Stretch, place: Place) -> Stretch | None:

@@ -180,6 +180,9 @@ class Structure(ABC, Generic[FrontT]):
     def adopt(self, other: Self) -> None:
         """Have the state of the other one, which nobody uses any more."""
 
+    def amended(self) -> None:
+        """An application may have changed the state itself, in `on_merge`: what follows from it is made anew."""
+
     def apply(self, command: bytes, origin: Origin) -> bytes:
         try:
             if not command:

@@ -179,7 +179,11 @@ class Dictionary(Structure["DictionaryFront"], Timed):
 
     def adopt(self, other: Self) -> None:
         self.entries, self.leases, self.ticks = other.entries, other.leases, other.ticks
+        self.amended()
+
+    def amended(self) -> None:
         self.order.clear()
+        self.leases.detach_others(self.entries)
 
 
 _LEASE = U32.unpack(LEASE_MARK)[0]
@@ -367,8 +371,11 @@ async def _changes(events: AsyncIterator[Applied | Reloaded], after: int) -> Asy
 
 
 def _changed(applied: Applied) -> list[tuple[Value, Value | None]]:
-    kind, fields, result = applied.command[0], Reader(applied.command, 1), applied.result
-    if result[:1] != YES or kind in (GRANT, KEEP):
+    result = applied.result
+    if result[:1] != YES:  # it may be no command of ours at all
+        return []
+    kind, fields = applied.command[0], Reader(applied.command, 1)
+    if kind in (GRANT, KEEP):
         return []
     if kind in (TICK, REVOKE):
         return [(key, None) for key in _values_in(Reader(result, 1))]

@@ -6,7 +6,7 @@ is set again without it, or deleted, belongs to it no more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from ordercast.replicated.structures.fields import U32, U64, Reader, Value, value_bytes
@@ -45,6 +45,11 @@ class Leases:
     def detach(self, key: Value) -> None:
         if (number := self._of_key.pop(key, None)) is not None:
             del self.terms[number].keys[key]
+
+    def detach_others(self, keys: Collection[Value]) -> None:
+        """Keep none but these."""
+        for key in [key for key in self._of_key if key not in keys]:
+            self.detach(key)
 
     def end(self, number: int) -> list[Value]:
         """Return the keys of a lease that is over."""
