@@ -55,7 +55,9 @@ def checked_headers(headers: Mapping[str, str]) -> Headers:
         raise UsageError(f"headers are names with texts, such as {{'trace': '7'}}, not {headers!r:.80}")
     for name, value in headers.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is no name of a header: use 1 to 64 of a-z, 0-9, '-', '_' and '.'")
+            raise UsageError(
+                f"{name!r} is no name of a header: use 1 to 64 of a-z, 0-9, '-', '_' and '.', a letter or a digit first"
+            )
         if name.startswith(OWN):
             raise UsageError(f"headers that begin with {OWN!r} are Ordercast's own: use another name than {name!r}")
         if not isinstance(value, str):
