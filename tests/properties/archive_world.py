@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from ordercast.archive.branches import Branch, Stretch, ancestors, history
 from ordercast.archive.entries import News, record_bytes
 from ordercast.archive.lineage import Begin, Fetch, Lineage, Say, StopFetching, Write
-from ordercast.archive.places import Place, control_group
+from ordercast.archive.places import Place
 from ordercast.archive.statements import statement_bytes, statement_from
 from ordercast.groups.layer import data_head, disconnect_payload, join_payload
+from ordercast.groups.names import control_group
 from ordercast.model.events import Batch, Left, Message, Transition, View
 from ordercast.model.ids import Places
 from tests.properties.group_world import Host, Session, Step, World

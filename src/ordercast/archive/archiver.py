@@ -26,12 +26,12 @@ from ordercast.archive.files import GroupFiles
 from ordercast.archive.keeper import Keeper
 from ordercast.archive.layout import LOCK
 from ordercast.archive.pen import SEGMENT_SIZE
-from ordercast.archive.places import checked_archived, control_group
+from ordercast.archive.places import checked_archived
 from ordercast.archive.reading import GroupReader
 from ordercast.archive.statements import statement_bytes
 from ordercast.archive.transfer import Donor
 from ordercast.disk.writer import RETRY_MAX_S, RETRY_S, DiskWriter
-from ordercast.groups.names import GROUPS_MAX
+from ordercast.groups.names import GROUPS_MAX, control_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Left, Piece, Reconnected, Transition, View
 from ordercast.model.service import Service

@@ -6,11 +6,10 @@ that it begins at: so numbers rise along every history.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import NamedTuple
 
-from ordercast.groups.names import ARCHIVERS, GROUP_SIZE_MAX, SINK, checked_group
+from ordercast.groups.names import GROUP_SIZE_MAX, SINK, checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import NO_CONFIGURATION, NO_POSITION, ConfigurationId, Position, ProcessId, node_of
@@ -122,16 +121,6 @@ def checked_archived(group: str) -> str:
             f"the group {group!r} cannot be archived: names that begin with $ are those of archivers and sinks"
         )
     return group
-
-
-def control_group(group: str) -> str:
-    """Return where the archivers of a group talk. All of them are in both. `$` comes before every other character of a
-    name, so this group is told of changes first."""
-    name = ARCHIVERS + group
-    if len(name) <= GROUP_SIZE_MAX:
-        return name
-    digest = hashlib.sha256(group.encode()).hexdigest()[:16]
-    return f"{ARCHIVERS}{group[: GROUP_SIZE_MAX - len(ARCHIVERS) - 17]}~{digest}"
 
 
 def sink_group(sink: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
 
@@ -41,6 +42,16 @@ def meeting_of(state: str) -> str:
             f"the name {name[:20]!r}… of a replicated state has {len(name)} characters: at most {size_max}"
         )
     return REPLICAS + name
+
+
+def control_group(group: str) -> str:
+    """Return where the archivers of a group talk. All of them are in both. `$` comes before every other character of a
+    name, so this group is told of changes first."""
+    name = ARCHIVERS + group
+    if len(name) <= GROUP_SIZE_MAX:
+        return name
+    digest = hashlib.sha256(group.encode()).hexdigest()[:16]
+    return f"{ARCHIVERS}{group[: GROUP_SIZE_MAX - len(ARCHIVERS) - 17]}~{digest}"
 
 
 def is_meeting(name: str) -> bool:

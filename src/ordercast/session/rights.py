@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ordercast.groups.names import ARCHIVERS, AT, FORCES, REPLICAS, RESERVED
+from ordercast.groups.names import ARCHIVERS, AT, FORCES, REPLICAS, RESERVED, control_group
 from ordercast.model.errors import UsageError
 
 ALL = ("*",)
@@ -82,7 +82,8 @@ class Granted:
         self._join = _pattern(pattern for rule in rules for pattern in rule.join)
         self._send = _pattern(pattern for rule in rules for pattern in rule.send)
         self._replicate = _pattern(pattern for rule in rules for pattern in rule.replicate)
-        self._archive = _pattern(pattern for rule in rules for pattern in rule.archive)
+        archived = {pattern for rule in rules for pattern in rule.archive}
+        self._archive = _pattern(archived | {control_group(name).removeprefix(ARCHIVERS) for name in archived})
         self._forces = any(rule.force for rule in rules)
         self._is_archiver = any(rule.archive for rule in rules)
         self._holds = self._is_archiver or any(rule.hold for rule in rules)

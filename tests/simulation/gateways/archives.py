@@ -16,8 +16,9 @@ from ordercast.archive.files import GroupFiles
 from ordercast.archive.layout import group_folder
 from ordercast.archive.lineage import Begin, Fetch, Lineage, Say, Write
 from ordercast.archive.pen import Pen
-from ordercast.archive.places import Place, control_group
+from ordercast.archive.places import Place
 from ordercast.archive.statements import statement_bytes, statement_from
+from ordercast.groups.names import control_group
 from ordercast.model.events import Batch, Message, Piece, Transition, View
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.service import Service

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ordercast.groups.names import control_group
 from ordercast.session.rights import (
     ANYBODY,
     AccessRule,
@@ -68,6 +69,9 @@ def test_whoever_archives_answers_whoever_writes() -> None:
     granted = rights.of(ClientIdentity("cert", "keeper"))
     granted.check_send(("$archive/orders",))
     granted.check_send(("c5@n1",))
+    long = "o" * 60
+    named = Rights((AccessRule(("cert:keeper",), archive=(long,)),)).of(ClientIdentity("cert", "keeper"))
+    assert _joins(named, control_group(long)) and not _joins(named, control_group("p" * 60))
     with pytest.raises(Denied, match="may not send to orders"):
         granted.check_send(("orders",))
 
