@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from ordercast.checker import Outcome
+from ordercast.model.ids import Position, Seq
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
-from ordercast.trace.records import Ended, Event, MessageId
+from ordercast.trace.records import Ended, Event, Installed, MessageId
 
-from .histories import ALL, Story, assert_invalid, assert_unknown, assert_valid, judge
+from .histories import ALL, Story, assert_invalid, assert_unknown, assert_valid, edited, judge
 
 
 def _three(at: tuple[int, ...] = ()) -> tuple[Story, MessageId]:
@@ -139,3 +140,25 @@ def test_where_views_are_not_shared_those_in_one_view_deliver_there_or_in_what_e
     else:
         said = "a view that n1 was in, who delivers it in 20.n1"
         assert_invalid(Promise.SAFE_DELIVERY, story.finished(), "message n0/0#1, view 16.n0", said)
+
+
+def test_where_views_are_not_shared_who_was_in_a_view_above_the_place_is_not_excused() -> None:
+    """n0 is counted in a view that it never installs; it had gone through one of its own, above what is safe there."""
+    story = Story(3, replace(ALL, shares_views=False))
+    story.change(0, 1, 2)
+    story.change(0)
+    alone = story.members[0].view.id
+    story.change(0, 1, 2, installers=(1, 2))
+    together = story.members[1].view.id
+    message = story.send(1, service=Service.SAFE)
+    story.deliver(message, at=(1, 2))
+    story.crash(0)
+
+    def raised(event: Event) -> Event:
+        if not isinstance(event, Installed) or event.configuration.id != alone:
+            return event
+        return replace(event, configuration=replace(event.configuration, position=Position(together, Seq(9), 0)))
+
+    assert judge(Promise.SAFE_DELIVERY, story.finished()).outcome is Outcome.VALID
+    said = f"n0 installed view {alone} without having delivered it"
+    assert_invalid(Promise.SAFE_DELIVERY, edited(story.events, raised), said)

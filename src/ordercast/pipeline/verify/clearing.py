@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ordercast.model.configuration import Configuration
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.ids import ConfigurationId
 from ordercast.model.service import Service
 from ordercast.pipeline.verify.facts import NOWHERE, Facts, Life
@@ -156,17 +156,23 @@ def _safe(part: Part, view: ConfigurationId, members: list[Segment]) -> None:
         demand(index is not None, f"a member of {view} that never started")
         missing = part.lacked(index or 0, safe)
         if len(missing):
-            _excused(facts, facts.lives[index or 0], _home_of(part, missing), "lacks a safe message")
+            _excused(part, facts.lives[index or 0], missing, "lacks a safe message")
 
 
-def _home_of(part: Part, numbers: Ints) -> ConfigurationId:
-    """Return the first of the configurations in which these were delivered."""
-    return part.facts.homes[int(part.home[numbers].min())]
+def _excused(part: Part, life: Life, missing: Ints, what: str) -> None:
+    demand(not _is_past(part, life, missing), f"a process {what}, and went on")
+    demand(not life.is_running or not part.facts.is_complete, f"a process {what}, and still runs")
 
 
-def _excused(facts: Facts, life: Life, home: ConfigurationId, what: str) -> None:
-    demand(not life.goes_past(home), f"a process {what}, and went on")
-    demand(not life.is_running or not facts.is_complete, f"a process {what}, and still runs")
+def _is_past(part: Part, life: Life, missing: Ints) -> bool:
+    """Whether a process has installed a regular configuration after the first that has one of these messages, or, where
+    those who are cut off may be in different ones, above the place of one of them."""
+    facts = part.facts
+    if facts.shares_views:
+        return life.goes_past(facts.homes[int(part.home[missing].min())])
+    views = part.deliveries.views[life.offset : life.offset + len(life.stays)]
+    is_regular = np.array([stay.view.kind is ConfigurationKind.REGULAR for stay in life.stays], np.bool_)
+    return bool((views[is_regular] > part.key[missing].min()).any())
 
 
 def _without_holes(part: Part) -> None:
@@ -199,4 +205,4 @@ def _own(part: Part) -> None:
         life = part.facts.lives[int(index)]
         demand(not life.departed, "a process left without its own message")
         missing = np.flatnonzero(others & (sent.life == index))
-        _excused(part.facts, life, _home_of(part, missing), "lacks its own message")
+        _excused(part, life, missing, "lacks its own message")

@@ -79,6 +79,7 @@ class Facts:
     is_healed: bool = False
     is_live: bool = False  # numbers of events are times, of clocks that differ
     prunes: bool = False  # a message reaches only those who want it
+    shares_views: bool = True  # all who deliver a message do so in one configuration, or in the one that ends it
     early: tuple[int, ...] = ()  # services whose messages come before their place, weaker than causal order
 
     @property
@@ -135,7 +136,7 @@ def _add(facts: Facts, lives: dict[int, Life], control: Control) -> None:
             promises = event.promises.promises
             if Promise.MULTIPLE_GROUP_ORDER in promises and Promise.TOTAL_ORDER not in promises:
                 raise JudgedWhole("its engine promises no total order: judge so large a run by `ordercast check`")
-            facts.prunes = event.promises.prunes
+            facts.prunes, facts.shares_views = event.promises.prunes, event.promises.shares_views
             facts.early = tuple(sorted(service for service in event.promises.early if service < Service.CAUSAL))
         elif isinstance(event, Wanted):
             _want(life, event, control.n)

@@ -174,6 +174,18 @@ def test_where_views_are_not_shared_who_ends_before_the_place_of_a_safe_message_
     assert outcome is (Outcome.INVALID if is_past else Outcome.VALID)
 
 
+def test_where_views_are_not_shared_who_came_past_a_safe_message_in_another_group_is_not_excused() -> None:
+    story = _three()
+    story.join("h", "a")
+    story.join("h", "c")
+    promises = replace(ALL, shares_views=False)
+    story.events.insert(0, Started(Instant(0), process_id_from(NodeId(0), Incarnation(1)), promises))
+    story.get(story.send("a", "g", service=Service.SAFE), "a", "b")
+    story.get(story.send("a", "h"), "a", "c")
+    story.end("c")
+    assert_invalid(GroupPromise.SAFE_DELIVERY, story.finished(), "c@n2", "which was safe in")
+
+
 def test_a_safe_message_after_a_signal_must_reach_those_who_come_along() -> None:
     story = _three()
     story.members["g"] = []

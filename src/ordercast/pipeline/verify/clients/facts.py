@@ -99,6 +99,7 @@ class ClientFacts:
     calm_n: int = FOREVER
     is_settled: bool = False  # the record is complete and the network healed
     early: tuple[int, ...] = ()
+    shares_views: bool = True  # all who deliver a message do so in one configuration, or in the one that ends it
     # In columns, of the stays
     in_groups: Spans = field(init=False)
     in_wanted: Spans = field(init=False)
@@ -149,6 +150,7 @@ def client_facts(said: Sequence[Said], daemons: Iterable[Started | Installed], c
             if GroupPromise.TOTAL_ORDER not in daemon.promises.groups:
                 raise JudgedWhole("its engine promises no total order: judge so large a run by `ordercast check`")
             facts.early = tuple(sorted(daemon.promises.early))
+            facts.shares_views = daemon.promises.shares_views
     complete = healed = False
     for one in said:
         event = one.event
