@@ -179,12 +179,13 @@ def _end_of(life: LiveLife, said: _Said) -> list[Event]:
     at, process = Instant(life.last_at), life.process
     if life.has_departed or life.last_at > said.ended_at:
         return []
+    if life.is_ended is False:  # nobody knows how the process ended, if it did
+        why = f"the trace of {life.text} was given up by its writer, whose disk did not keep up or was full"
+        given_up: list[Event] = [Unrecorded(at, process, Gap.END, why)]
+        return [*given_up, Crashed(at, process)] if said.names_crash_of(life) else given_up
     is_gone = life.is_ended is True or said.has_crashed(life)
     end: list[Event] = []
-    if life.is_ended is False:
-        why = f"the trace of {life.text} was given up by its writer, whose disk did not keep up"
-        end.append(Unrecorded(at, process, Gap.END, why))
-    elif not is_gone:
+    if not is_gone:
         why = f"the trace of {life.text} has no end: is it still running, or was it killed?"
         end.append(Unrecorded(at, process, Gap.END, why))
     elif life.is_ended is None:
@@ -208,9 +209,12 @@ class _Said:
             for name in event.processes or ()
         }
 
+    def names_crash_of(self, life: LiveLife) -> bool:
+        return life.process in self._crashed
+
     def has_crashed(self, life: LiveLife) -> bool:
         """By the end of the run. A later life of the node proves it."""
-        return life.process in self._crashed or any(
+        return self.names_crash_of(life) or any(
             node_of(other.process) == node_of(life.process)
             and other.process > life.process
             and (other.started_at or 0) <= self.ended_at

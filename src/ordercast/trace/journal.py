@@ -3,7 +3,8 @@
 Others deliver what a process sent a moment before it was killed; without its word that it had submitted this, nobody
 could say whether they delivered what was sent. So each submission is also put into a small file that is mapped into
 memory: no system call, no waiting, and what was put there stays when the process dies. Only the newest are kept, far
-more than fit between two batches of the trace. A trace that is closed in order has no journal.
+more than fit between two batches of the trace. A trace that is closed in order has no journal. One that was given up,
+since the disk is full, says so in the last record, for which there is room already.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _FIELDS = np.dtype(list(zip(_NAMES, (">i8", ">u4", ">u8", ">u2", ">u4", ">u8", "
 assert _FIELDS.itemsize == _RECORD.size
 _BOUND = 0x8000  # in the service: it has destinations, for which there is no room here
 _SLOTS = 1 << 16
+_SIZE = (_SLOTS + 1) * _RECORD.size
+_GIVEN_UP = b"\xff" * _RECORD.size
 _FEW = 8  # so few messages are put one by one
 
 
@@ -38,8 +41,8 @@ class Journal:
         file = open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         try:
             # Blocks that do not exist yet could not be had on a full disk, which would be the end of the process.
-            os.posix_fallocate(file, 0, _SLOTS * _RECORD.size)
-            self._memory = mmap.mmap(file, _SLOTS * _RECORD.size)
+            os.posix_fallocate(file, 0, _SIZE)
+            self._memory = mmap.mmap(file, _SIZE)
             self._records = np.frombuffer(self._memory, _FIELDS)
         finally:
             os.close(file)
@@ -68,6 +71,10 @@ class Journal:
         for name, column in zip(_NAMES, (at, sender, first + steps, service, sizes, digests, numbers), strict=True):
             self._records[name][slots] = column
 
+    def give_up(self) -> None:
+        """Say that the trace ends here, and its process does not."""
+        self._memory[-len(_GIVEN_UP) :] = _GIVEN_UP
+
     def remove(self) -> None:
         del self._records
         self._memory.close()
@@ -78,6 +85,16 @@ def _slots_of(numbers: Ints) -> slice | Ints:
     """Where records of these numbers, which follow each other, are: in one piece unless they go on at the beginning."""
     begin = int(numbers[0]) % _SLOTS
     return slice(begin, begin + len(numbers)) if begin + len(numbers) <= _SLOTS else numbers % _SLOTS
+
+
+def was_given_up(path: Path) -> bool:
+    """Whether the trace beside this journal was given up, since it could not be written."""
+    try:
+        with path.open("rb") as file:
+            file.seek(_SIZE - len(_GIVEN_UP))
+            return file.read() == _GIVEN_UP
+    except OSError:
+        return False
 
 
 def submissions_after(path: Path, process: ProcessId, recorded: int) -> list[Submitted]:

@@ -18,7 +18,7 @@ from ordercast.model.ids import Instant, ProcessId, node_of, process_text
 from ordercast.trace.arrow import TraceError, reason_of, rows_of
 from ordercast.trace.columns import RowKind
 from ordercast.trace.from_rows import events_from
-from ordercast.trace.journal import submissions_after
+from ordercast.trace.journal import submissions_after, was_given_up
 from ordercast.trace.live_file import FULL, is_finished, journal_path, read_batches, read_info, whole_batches
 from ordercast.trace.merge import START, Stream
 from ordercast.trace.note_rows import NOTE_ROWS
@@ -41,11 +41,12 @@ class LiveLife:
     started_at: int | None = None  # None: it never came so far as to record anything
     last_at: int = 0
     has_departed: bool = False
-    is_ended: bool | None = None  # the writer's last word: closed (True), gave up (False), none
+    is_ended: bool | None = None  # the writer's last word: closed (True), given up (False), none
     members: set[ProcessId] = field(default_factory=set)  # of its views
     submitted: dict[Stream, int] = field(default_factory=dict)
     submitted_count: int = 0
     rescued: list[Submitted] = field(default_factory=list)  # submissions that are in its journal alone
+    surveyed_n: int = 0  # so many events were there; a process that runs writes on
 
     @property
     def text(self) -> str:
@@ -71,7 +72,20 @@ def surveyed(
         for batch in read(path):
             n = _survey_batch(life, batch, offset, n)
             yield batch, offset
+    life.surveyed_n = n
     _rescue(life)
+
+
+def _as_surveyed(
+    life: LiveLife, read: Callable[[Path], Iterator[pa.RecordBatch]]
+) -> Iterator[tuple[Path, pa.RecordBatch, int]]:
+    """Give the rows that the survey saw, in batches, each with its file and the offset of its clock."""
+    for path, offset in life.files:
+        for batch in read(path):
+            if pc.max(batch["n"]).as_py() >= life.surveyed_n:
+                batch = batch.filter(pc.less(batch["n"], life.surveyed_n))
+            if batch.num_rows:
+                yield path, batch, offset
 
 
 def life_of(paths: dict[int, Path]) -> LiveLife | None:
@@ -94,6 +108,8 @@ def _rescue(life: LiveLife) -> None:
     """What its journal has beyond its files, if it was killed."""
     path, offset = life.files[-1]
     journal = journal_path(path.parent, life.name, life.process)
+    if was_given_up(journal):
+        life.is_ended = False
     for found in submissions_after(journal, life.process, life.submitted_count):
         life.rescued.append(replace(found, at=Instant(found.at + offset)))
         life.last_at = max(life.last_at, life.rescued[-1].at)
@@ -144,29 +160,27 @@ def _survey_submitted(life: LiveLife, table: pa.Table) -> None:
 
 def events_of(life: LiveLife) -> Iterator[Event]:
     """In its own order. The end of the writer's work is no event of the cluster and is left out."""
-    for path, offset in life.files:
-        for batch in read_batches(path):
-            for event in _events_from(path, batch, offset):
-                if not isinstance(event, Ended):
-                    yield event
+    for path, batch, offset in _as_surveyed(life, read_batches):
+        for event in _events_from(path, batch, offset):
+            if not isinstance(event, Ended):
+                yield event
     yield from life.rescued
 
 
 def evidence_of(life: LiveLife, until: int, count: Callable[[int], None]) -> Iterator[Event]:
     """Give the events by which something is judged. Notes explain, and a quiet day has nothing but notes: they are
     looked at as columns, and `count` is told how many were left out up to the end of the run."""
-    for path, offset in life.files:
-        for batch in whole_batches(path):
-            is_note = pc.is_in(batch["kind"], value_set=_LEFT_OUT)
-            count(pc.sum(pc.and_(is_note, pc.less_equal(batch["t"], until - offset))).as_py() or 0)
-            if pc.all(is_note).as_py():
-                continue
-            first, last = pc.min_max(batch["n"]).as_py().values()
-            if last - first + 1 != pc.count_distinct(batch["n"]).as_py():
-                raise _unsound(path, ValueError("events are missing or numbered twice"))
-            for event in _events_from(path, batch.filter(pc.invert(is_note)), offset, is_whole=False):
-                if not isinstance(event, Ended):
-                    yield event
+    for path, batch, offset in _as_surveyed(life, whole_batches):
+        is_note = pc.is_in(batch["kind"], value_set=_LEFT_OUT)
+        count(pc.sum(pc.and_(is_note, pc.less_equal(batch["t"], until - offset))).as_py() or 0)
+        if pc.all(is_note).as_py():
+            continue
+        first, last = pc.min_max(batch["n"]).as_py().values()
+        if last - first + 1 != pc.count_distinct(batch["n"]).as_py():
+            raise _unsound(path, ValueError("events are missing or numbered twice"))
+        for event in _events_from(path, batch.filter(pc.invert(is_note)), offset, is_whole=False):
+            if not isinstance(event, Ended):
+                yield event
     yield from life.rescued
 
 

@@ -217,7 +217,9 @@ class Files:
         self._file = self._stream = None
 
     def abandon(self) -> None:
-        """Close it without an end, so that the trace does not look finished."""
+        """Close it without an end, so that the trace does not look finished, and say that it was given up."""
+        if self.journal is not None:
+            self.journal.give_up()
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()

@@ -20,6 +20,7 @@ from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
 from ordercast.trace import live_columns, live_file, live_writer
 from ordercast.trace.arrow import TraceError
+from ordercast.trace.columns import RowKind
 from ordercast.trace.digests import digest
 from ordercast.trace.folder import read_live
 from ordercast.trace.live import LiveTrace
@@ -36,6 +37,7 @@ from ordercast.trace.records import (
     Departed,
     Ended,
     Event,
+    Gap,
     MessageId,
     Noted,
     Started,
@@ -410,6 +412,56 @@ print(trace.error)
     notes = [event for event in told(tmp_path) if isinstance(event, Noted)]
     assert 50 <= len(notes) < 999 and len(notes) % 50 == 0
     assert not is_finished(files_of(tmp_path, ME)[0])
+    said = "the trace of n1'5 was given up by its writer, whose disk did not keep up or was full"
+    assert read_live(tmp_path).gaps() == [said]
+
+
+def test_who_began_again_after_a_full_disk_is_not_taken_for_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went on, and left without its own message: nobody knows, so nobody says that it kept its promises."""
+    trace, message = new_trace(tmp_path, ME), MessageId(ME, 0, 1)
+    trace.record(STARTED)
+    trace.flush()
+    trace.record(Submitted(Instant(3), ME, (SubmittedMessage(message, 1, Service.AGREED, 8),)))
+    right = live_writer.Files.write
+
+    def full(self: live_writer.Files, batch: pa.RecordBatch) -> None:
+        if int(RowKind.SUBMITTED) in batch["kind"].to_pylist():
+            raise OSError(28, "No space left on device")
+        right(self, batch)
+
+    monkeypatch.setattr(live_writer.Files, "write", full)
+    trace.close()
+    again = process_id_from(NodeId(1), Incarnation(6))
+    later = new_trace(tmp_path, again)
+    later.record(Started(Instant(9), again, PROMISES))
+    later.close()
+    events = list(read_live(tmp_path).events())
+    assert not any(isinstance(event, Crashed) and event.process == ME for event in events)
+    gaps = [(event.process, event.gap) for event in events if isinstance(event, Unrecorded)]
+    assert (ME, Gap.END) in gaps
+
+
+def test_what_comes_while_it_is_read_is_left_for_the_next_time(tmp_path: Path) -> None:
+    trace = new_trace(tmp_path, ME)
+    trace.record(STARTED)
+    trace.flush()
+    trace.record(
+        Submitted(Instant(3), ME, (SubmittedMessage(MessageId(ME, 0, 1), 1, Service.AGREED, 8),)),
+    )
+    trace.flush()
+    trace.record(visited(5))
+    (journal,), (path,) = tmp_path.glob("*.submitted"), files_of(tmp_path, ME)
+    kept = journal.read_bytes()
+    trace.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: ends_of_batches(path)[1]])
+    journal.write_bytes(kept)
+    run = read_live(tmp_path)
+    path.write_bytes(whole)  # what was in the journal alone is in the file now
+    for events in (list(run.events()), list(read_live(tmp_path).events())):
+        assert sum(isinstance(event, Submitted) for event in events) == 1
 
 
 def test_a_fault_in_the_writer_ends_the_recording_and_not_the_node(
@@ -446,7 +498,7 @@ def test_a_writer_too_far_behind_ends_the_recording_and_says_so(
     assert 6 <= sum(isinstance(event, DeliveredBatch) for event in events) <= 8
     assert not any(isinstance(event, Noted) for event in events)
     gaps = [event.why for event in events if isinstance(event, Unrecorded)]
-    assert gaps == ["the trace of n1'5 was given up by its writer, whose disk did not keep up"]
+    assert gaps == ["the trace of n1'5 was given up by its writer, whose disk did not keep up or was full"]
     assert events[-1] == Ended(events[-1].at, complete=False)
 
 
