@@ -28,7 +28,7 @@ from ordercast.replicated.structures.base import (
     read_claim,
 )
 from ordercast.replicated.structures.fields import U32, U64, Reader
-from ordercast.replicated.structures.ticking import TICK, Timed, ticks_of
+from ordercast.replicated.structures.ticking import TICK, Timed, span_in, ticks_of
 
 ACQUIRE, RELEASE, ACQUIRE_FOR, RENEW = 1, 2, 3, 4
 _TIMED = (1 << 64) - 1  # in the place of a token: what is known of time comes first
@@ -58,7 +58,7 @@ class Exclusive(Owned[FrontT], Timed):
         if kind == TICK:
             return self.tick(fields, origin)
         claim = claim_in(fields, origin)
-        span = fields.number(U64) if kind == ACQUIRE_FOR else 0
+        span = span_in(fields) if kind == ACQUIRE_FOR else 0
         fields.end()
         if kind == RENEW:
             return self._renew(claim)
