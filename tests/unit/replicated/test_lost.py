@@ -11,6 +11,7 @@ from ordercast.groups.names import meeting_of
 from ordercast.model.events import Reconnected
 from ordercast.replicated import Changed, Counter, Dictionary, Leader, Lock, Majority, Replica
 from ordercast.replicated.arrival import Patience
+from ordercast.replicated.desk import SUBMITTED_MAX
 from ordercast.replicated.effects import Reason
 from ordercast.replicated.replica import NotPrimary, ReplicaEnded, TimedOut
 from ordercast.replicated.structures.claims import Held
@@ -192,3 +193,20 @@ async def test_a_member_that_says_nothing_costs_the_others_their_patience_once()
         await fronts[0].set("k", b"v")
         assert fronts[0].status is not None and fronts[0].status.excluded == ("stranger",)
         assert await fronts[2].latest("k") == b"v"
+
+
+@bounded
+async def test_a_claim_that_had_no_room_before_the_stream_was_lost_does_not_keep_the_lock() -> None:
+    """It is ordered behind the word that one is back, so it is granted: and taken by nobody."""
+    async with AsyncExitStack() as stack:
+        member = HubMember(Hub(), "a")
+        lock: LockFront = await stack.enter_async_context(Replica(member, "g", Lock(), quorum=ALONE))
+        await lock.ready()
+        member.lose(WHY)
+        waiting = [asyncio.create_task(lock.acquire()) for _ in range(SUBMITTED_MAX + 1)]
+        await asyncio.sleep(0)
+        for task in waiting[:-2]:
+            task.cancel()
+        member.come_back()
+        for task in waiting[-2:]:
+            assert await lock.release(await task)
