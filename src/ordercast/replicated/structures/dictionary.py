@@ -362,8 +362,10 @@ class DictionaryFront(Front[Dictionary]):
 
 
 async def _changes(events: AsyncIterator[Applied | Reloaded], after: int) -> AsyncIterator[KeyChanged | Reloaded]:
+    """A state that was fetched may have fewer commands than were applied here: nothing behind it is left out."""
     async for event in events:
         if isinstance(event, Reloaded):
+            after = 0
             yield event
         elif event.origin.position > after:
             for key, value in _changed(event):
