@@ -18,6 +18,7 @@ from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sessions import Outcome, Session, Sessions
 from ordercast.replicated.track import DIGEST_SIZE, Held, Rank
 from ordercast.replicated.wire import (
+    ERA_SAID_MAX,
     Ask,
     Command,
     Exclude,
@@ -62,7 +63,7 @@ states = st.builds(
     State,
     views,
     u32,
-    u32,
+    st.integers(0, ERA_SAID_MAX),
     st.booleans(),
     u64,
     u32,

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 
 from ordercast.replicated.effects import Note, Write
 from ordercast.replicated.facts import Claim
+from ordercast.replicated.frames import PIECE_SIZE_MAX
 
 GROWN_MIN = 4 << 20  # bytes behind a picture, before there is a new one
 GROWN_RATIO = 2  # and so many times the size of the picture
+GROWN_MAX = PIECE_SIZE_MAX // 4  # but never more: after a power cut all that is held goes to others in one piece
 PENDING_MAX = 64 << 20  # bytes that wait for a disk; when there are more, a picture takes their place
 
 
@@ -41,7 +43,7 @@ class Book:
     @property
     def wants_picture(self) -> bool:
         """Too much has come behind the last one."""
-        limit = max(self.grown_min, GROWN_RATIO * self.picture_size)
+        limit = min(max(self.grown_min, GROWN_RATIO * self.picture_size), GROWN_MAX)
         return not self.is_picturing and (self.grown > limit or self.pending_size > PENDING_MAX)
 
     @property

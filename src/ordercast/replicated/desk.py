@@ -99,9 +99,9 @@ class Desk(Scribe):
     # Questions
 
     @property
-    def mark(self) -> tuple[int, int, Changed | None]:
-        """Equal marks: the copy is the same, and so is what is known of the component."""
-        return self._machine.count, self._machine.loads, self.status
+    def mark(self) -> tuple[int, int, Changed | None, bool]:
+        """Equal marks: the copy is the same, as current as it was, and so is what is known of the component."""
+        return self._machine.count, self._machine.loads, self.status, self.core.is_current
 
     @property
     def next_deadline(self) -> Instant | None:

@@ -72,16 +72,18 @@ class LiveJournal:
             self._failed(error if isinstance(error, Exception) else UsageError(str(error)))
 
     def take(self, snapshot: Snapshot) -> None:
-        """The latest counts: one that is not complete is given up."""
+        """The latest counts: one that is not complete is given up. It is begun at once: the next write is not in it, so
+        that must come behind its beginning."""
         if self._picturing is not None:
             self._picturing.cancel()
+        assert self._writer is not None
+        self._writer.put(self._journal, partial(self._journal.begin, snapshot.stance))
         self._picturing = asyncio.get_running_loop().create_task(self._take(snapshot))
 
     async def _take(self, snapshot: Snapshot) -> None:
         writer, journal = self._writer, self._journal
         assert writer is not None
         try:
-            writer.put(journal, partial(journal.begin, snapshot.stance))
             turn = TURN_SIZE
             for piece in snapshot.frozen.pieces():
                 writer.put(journal, partial(journal.add, piece), len(piece))

@@ -53,15 +53,16 @@ class Remembering(Facts):
         self._notes.clear()  # they are of the state that was here
 
     def _note_stance(self) -> None:
+        """A copy that was spoilt is no news: the commands and pictures in the journal are as good as before."""
         stance = self.stance
-        if stance.matter != self._noted:
+        if not self._copy.is_spoilt and stance.matter != self._noted:
             self._noted = stance.matter
             self._notes.append(stance_note(stance))
 
     def was_replaced(self) -> bool:
         """Is the state here another than the journal's? Said once: it is to have a picture of this one."""
         was_replaced, self._is_replaced = self._is_replaced and bool(self.memory), False
-        return was_replaced
+        return was_replaced and not self._copy.is_spoilt
 
     def picture(self) -> tuple[Stance, Freeze] | None:
         """All that a journal must know. None: there is no state."""

@@ -34,6 +34,7 @@ from ordercast.wire.reader import ByteReader
 
 ADDRESS_SIZE_MAX: Final = 1000
 STRUCTURE_SIZE_MAX: Final = 64
+ERA_SAID_MAX: Final = (1 << 32) - 2  # in a STATE: the one after it can still be written
 
 
 class Kind(IntEnum):
@@ -285,6 +286,8 @@ def is_structure_name(text: str) -> bool:
 def _decode_state(reader: ReplicaReader) -> State:
     flags = reader.byte()
     era, view = reader.term()
+    if era > ERA_SAID_MAX:
+        raise WireError(f"era {era:,}, after which there is none")
     number = reader.u32()
     life, stint = reader.unpack(LIFE)
     state = State(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ordercast.model.events import Reason as WhyView
-from ordercast.model.events import View, ViewId
+from ordercast.model.events import Transition, View, ViewId
 from ordercast.model.ids import SECOND, ConfigurationId, Instant, Position, ProcessId, Seq
 from ordercast.replicated.arrival import Patience
 from ordercast.replicated.batching import encode_batch
@@ -220,6 +220,22 @@ def test_a_call_that_waits_for_what_is_confirmed_comes_after_what_was_submitted(
     driver.carry_out(driver.desk.synchronise(NOW, reader))
     driver.exchange()
     assert [(each.tickets, each.first) for each in driver.take(Answered)] == [([writer], 1), ([reader], 1)]
+
+
+def test_a_copy_that_becomes_current_by_calls_that_only_waited_has_another_mark() -> None:
+    """For whoever waits for that. There are more such calls than are carried out at once."""
+    driver, callers = ready(), [Caller() for _ in range(1020)]
+    driver.carry_out(driver.desk.on_transition(NOW, Transition("g", ("a",), _id(2))))
+    for caller in callers:
+        driver.carry_out(driver.desk.synchronise(NOW, caller))
+    driver.exchange()
+    driver.view(2)
+    payloads, driver.desk.outgoing = driver.desk.outgoing, []
+    effects = driver.desk.on_messages(NOW, "a", payloads)
+    mark = driver.desk.mark
+    assert GoOn() in effects and mark[-1] is False
+    driver.carry_out(effects)
+    assert driver.desk.mark == (*mark[:-1], True)
 
 
 def test_who_waits_is_refused_and_what_nobody_waits_for_is_submitted_again() -> None:

@@ -8,6 +8,7 @@ from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated import core as core_module
 from ordercast.replicated.effects import Point, Reason
 from ordercast.replicated.quorum import EverySide, Majority, Rule
+from ordercast.replicated.wire import ERA_SAID_MAX, State, decode, encode_state
 
 from .stage import ALL, Stage, view_id
 
@@ -261,3 +262,18 @@ def test_nothing_is_decided_in_an_era_that_some_did_not_take_up() -> None:
     stage.settle(*ALL)
     assert stage.words(*ALL) == [[b"one"]] * 3
     assert {core.term for core in stage.cores.values()} == {Term(1, view_id(60))}
+
+
+@pytest.mark.parametrize(("era", "is_heard"), [(ERA_SAID_MAX, True), (ERA_SAID_MAX + 1, False)])
+def test_an_era_after_which_there_is_none_is_not_heard(era: int, is_heard: bool) -> None:
+    """Who says such a thing is no replica: the next one could not be written."""
+    stage = begun_late()
+    stage.view(60, *FOUR)
+    said = [(name, decode(payload)) for name, payload in stage.queue]
+    stage.queue.clear()
+    for name, state in said:
+        assert isinstance(state, State)
+        stage.queue.append((name, encode_state(state._replace(era=era, behind=True) if name == "d" else state)))
+    stage.deliver(*ALL)
+    assert [stage.cores[name].malformed for name in ALL] == [int(not is_heard)] * 3
+    assert [stage.cores[name].era for name in ALL] == [era + 1 if is_heard else 0] * 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,13 +13,16 @@ from ordercast.model.errors import UsageError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.model.lineage import Lineage, Term
-from ordercast.replicated.effects import Point
+from ordercast.replicated.effects import Freeze, Point, Snapshot, Write
 from ordercast.replicated.journal import Journal, commands_note, stance_note
+from ordercast.replicated.live_journal import LiveJournal
 from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sessions import Sessions
 from ordercast.replicated.stance import Stance, decode_stance, encode_stance
 from ordercast.replicated.track import EMPTY, Held, Rank, Track
 from ordercast.replicated.wire import Preface, encode_preface
+
+from .test_failures import bounded
 
 VIEW = ViewId(ConfigurationId(4, ProcessId(1)), Position(ConfigurationId(4, ProcessId(1)), 7, 0))
 TERM = Term(0, VIEW)
@@ -120,3 +125,26 @@ def test_after_a_refusal_all_is_as_it_was_when_it_was_safe(tmp_path: Path) -> No
 def test_nothing_is_there_at_first(tmp_path: Path) -> None:
     assert opened(tmp_path).remembered == (77, None, None, ())
     assert Track(Lineage(TERM), TERM).digest == EMPTY
+
+
+class OnePiece:
+    """A picture of one piece."""
+
+    def pieces(self, start: int = 0) -> Iterator[bytes]:
+        return iter((b"the state",)[start:])
+
+
+@bounded
+async def test_a_write_in_the_same_turn_as_a_picture_comes_behind_it(tmp_path: Path) -> None:
+    _, track = filled(tmp_path)
+    journal, pictured = await LiveJournal.opened(tmp_path, "accounts", "kv@n1"), asyncio.Event()
+    journal.begin(lambda number: None, lambda size: pictured.set(), lambda error: None)
+    preface = encode_preface(Preface(track.count, track.digest, Sessions(), ()))
+    journal.take(Snapshot(encode_stance(stance(track)), Freeze(Point(TERM, 0), preface, OnePiece())))
+    late = Held("kv@n1", b"late")
+    journal.write(Write(9, (commands_note([late]),)))
+    await pictured.wait()
+    await journal.close()
+    track.extend([late])
+    _, found, picture, held = opened(tmp_path).remembered
+    assert picture is not None and held == (late,) and found == stance(track)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
@@ -11,6 +12,7 @@ from ordercast.groups.names import meeting_of
 from ordercast.model.events import Reconnected
 from ordercast.replicated import Changed, Counter, Dictionary, Leader, Lock, Majority, Replica
 from ordercast.replicated.arrival import Patience
+from ordercast.replicated.desk import SUBMITTED_MAX
 from ordercast.replicated.effects import Reason
 from ordercast.replicated.replica import NotPrimary, ReplicaEnded, TimedOut
 from ordercast.replicated.structures.claims import Held
@@ -192,3 +194,74 @@ async def test_a_member_that_says_nothing_costs_the_others_their_patience_once()
         await fronts[0].set("k", b"v")
         assert fronts[0].status is not None and fronts[0].status.excluded == ("stranger",)
         assert await fronts[2].latest("k") == b"v"
+
+
+@bounded
+async def test_a_claim_that_had_no_room_before_the_stream_was_lost_does_not_keep_the_lock() -> None:
+    """It is ordered behind the word that one is back, so it is granted: and taken by nobody."""
+    async with AsyncExitStack() as stack:
+        member = HubMember(Hub(), "a")
+        lock: LockFront = await stack.enter_async_context(Replica(member, "g", Lock(), quorum=ALONE))
+        await lock.ready()
+        member.lose(WHY)
+        waiting = [asyncio.create_task(lock.acquire()) for _ in range(SUBMITTED_MAX + 1)]
+        await asyncio.sleep(0)
+        for task in waiting[:-2]:
+            task.cancel()
+        member.come_back()
+        for task in waiting[-2:]:
+            assert await lock.release(await task)
+
+
+async def three_locks(stack: AsyncExitStack) -> tuple[Hub, list[HubMember], list[LockFront]]:
+    hub = Hub()
+    members = [HubMember(hub, name) for name in "abc"]
+    fronts = [await stack.enter_async_context(Replica(each, "g", Lock(), quorum=THREE)) for each in members]
+    for front in fronts:
+        await front.ready()
+    return hub, members, fronts
+
+
+@bounded
+async def test_a_block_whose_end_is_refused_gives_the_lock_back_later() -> None:
+    async with AsyncExitStack() as stack:
+        hub, members, (first, second, _) = await three_locks(stack)
+        with pytest.raises(NotPrimary):
+            async with first.hold():
+                refusals = first.watch()
+                hub.part(meeting_of("g"), *([member] for member in members))
+                await told(refusals, Reason.NO_QUORUM)
+        hub.part(meeting_of("g"), members)
+        held = await second.acquire()
+        assert held.is_held
+
+
+@bounded
+async def test_who_is_cancelled_at_the_end_of_a_block_gives_the_lock_back_later() -> None:
+    async with AsyncExitStack() as stack:
+        hub, members, (first, second, _) = await three_locks(stack)
+        has_it, is_over, news = asyncio.Event(), asyncio.Event(), first.watch()
+
+        async def hold() -> None:
+            async with first.hold():
+                has_it.set()
+                await is_over.wait()
+
+        working = asyncio.create_task(hold())
+        await has_it.wait()
+        hub.part(meeting_of("g"), *([member] for member in members))
+        is_over.set()
+        await asyncio.sleep(0)  # the release waits to be sent
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await working
+        await told(news, Reason.NO_QUORUM)
+        hub.part(meeting_of("g"), members)
+        held = await second.acquire()
+        assert held.is_held
+
+
+async def told(news: AsyncIterator[object], reason: Reason) -> None:
+    async for event in news:
+        if isinstance(event, Changed) and event.reason is reason:
+            return

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from ordercast.disk.folder import DiskFolder
 from ordercast.model.errors import WireError
-from ordercast.replicated.effects import Reason, Refuse, Spoilt, Standing, Why
+from ordercast.model.events import Reason as WhyView
+from ordercast.model.events import View
+from ordercast.replicated.core import Core
+from ordercast.replicated.effects import Effect, Reason, Refuse, Send, Spoilt, Standing, Why
+from ordercast.replicated.journal import Journal
 from ordercast.replicated.machine import Origin, SideState
-from ordercast.replicated.quorum import EverySide, LastMajority, Rule
+from ordercast.replicated.quorum import EverySide, LastMajority, Majority, Rule
+from ordercast.replicated.stance import Remembered
+from ordercast.replicated.wire import Durable, State, decode, encode_durable, encode_state
 
-from .stage import ALL, EQUAL, Stage, begun
+from .stage import ALL, EQUAL, Stage, Words, begun, view_id
 
 
 def fail(stage: Stage, name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,3 +205,93 @@ def test_who_cannot_unite_the_sides_has_none(error: Exception, monkeypatch: pyte
     stage.transfer("c")
     stage.settle(*ALL)
     assert stage.last("b").is_primary and stage.last("b").holders == ("b", "c")
+
+
+# Where a journal is kept
+
+
+class Diary:
+    """One replica with a journal, which is written at once. What it sends comes back to it."""
+
+    def __init__(self, folder: Path, rule: Rule, name: str = "a") -> None:
+        self.folder, self.name = folder, name
+        self.machine, self.told = Words(), list[Effect]()
+        self.journal = Journal(DiskFolder(folder), "g", name, 77)
+        self.core = Core(name, 1, self.machine, rule, remembered=self.journal.remembered)
+        self._writes = 0
+
+    def view(self, number: int, *members: str) -> None:
+        self.carry_out(self.core.on_view(View("g", members, (), WhyView.NETWORK, (), view_id(number))))
+
+    def hear(self, sender: str, *payloads: bytes) -> None:
+        self.carry_out(self.core.on_messages(sender, payloads))
+
+    def carry_out(self, effects: list[Effect]) -> None:
+        if notes := self.core.notes():
+            self._writes += 1
+            self.journal.append(self._writes, notes)
+            self.journal.sync()
+        self.told += effects
+        for effect in effects:
+            if isinstance(effect, Send):
+                self.hear(self.name, *effect.payloads)
+        if self.core.claim is not None and any(isinstance(effect, Send) for effect in effects):
+            self.hear(self.name, encode_durable(Durable(*self.core.claim)))
+
+    @property
+    def remembered(self) -> Remembered:
+        return Journal(DiskFolder(self.folder), "g", self.name, 78).remembered
+
+    @property
+    def spoilt(self) -> list[Exception]:
+        return [effect.error for effect in self.told if isinstance(effect, Spoilt)]
+
+
+def alone(folder: Path) -> Diary:
+    """It is primary, with one command applied and remembered."""
+    diary = Diary(folder, Majority({"a": 1}))
+    diary.view(1, "a")
+    diary.carry_out(diary.core.submit(b"one")[1])
+    assert diary.machine.words == [b"one"]
+    return diary
+
+
+def test_its_journal_forgets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    diary = alone(tmp_path)
+
+    def apply(command: bytes, origin: Origin) -> bytes:
+        raise ValueError("no")
+
+    monkeypatch.setattr(diary.machine, "apply", apply)
+    diary.carry_out(diary.core.submit(b"two")[1])
+    assert len(diary.spoilt) == 1
+    diary.view(2, "a")
+    _, stance, _, held = diary.remembered
+    assert [each.payload[-3:] for each in held] == [b"one", b"two"]
+    assert stance is not None and stance.voter and stance.rank is not None and stance.rank.length == 2
+
+
+def test_a_stranger_costs_no_journal_anything(tmp_path: Path) -> None:
+    diary = alone(tmp_path)
+    before = diary.remembered
+    diary.view(2, "0", "a")
+    (mine,) = (decode(payload) for payload in last_send(diary).payloads)
+    assert isinstance(mine, State)
+    diary.hear("0", encode_state(mine._replace(life=2, memory=79, quorum=mine.quorum ^ 1)))
+    assert len(diary.spoilt) == 1
+    diary.view(3, "a")
+    after = diary.remembered
+    assert after.held == before.held and len(after.held) == 1
+    assert after.stance is not None and before.stance is not None and after.stance.rank == before.stance.rank
+
+
+def last_send(diary: Diary) -> Send:
+    return next(effect for effect in reversed(diary.told) if isinstance(effect, Send))
+
+
+def test_a_journal_keeps_its_state_when_another_that_came_is_spoilt_at_once(tmp_path: Path) -> None:
+    """No picture is taken of what is there then."""
+    diary = alone(tmp_path)
+    diary.core._note_replaced()
+    diary.core._spoil(ValueError("no"), [])
+    assert not diary.core.was_replaced() and diary.core.notes() == []

@@ -28,7 +28,7 @@ from ordercast.replicated.structures.base import (
     read_claim,
 )
 from ordercast.replicated.structures.fields import U32, U64, Reader
-from ordercast.replicated.structures.ticking import TICK, Timed, ticks_of
+from ordercast.replicated.structures.ticking import TICK, Timed, span_in, ticks_of
 
 ACQUIRE, RELEASE, ACQUIRE_FOR, RENEW = 1, 2, 3, 4
 _TIMED = (1 << 64) - 1  # in the place of a token: what is known of time comes first
@@ -58,7 +58,7 @@ class Exclusive(Owned[FrontT], Timed):
         if kind == TICK:
             return self.tick(fields, origin)
         claim = claim_in(fields, origin)
-        span = fields.number(U64) if kind == ACQUIRE_FOR else 0
+        span = span_in(fields) if kind == ACQUIRE_FOR else 0
         fields.end()
         if kind == RENEW:
             return self._renew(claim)
@@ -216,7 +216,8 @@ class ExclusiveFront(ClaimingFront[Exclusive[object]]):
         return "nobody has it now" if self.holder is None else f"{self.holder.name} has it"
 
     async def _take_turn(self, span: int = 0) -> Held:
-        """A claim that was dropped, because one was out of the group, is made again."""
+        """A claim that was dropped, because one was out of the group, is made again. So is one from before that which
+        was ordered behind the word that one is back: nobody drops that, so it is withdrawn."""
         while True:
             stint = self._caller.stint
             claim = self._new_claim()
@@ -226,6 +227,8 @@ class ExclusiveFront(ClaimingFront[Exclusive[object]]):
             token = await self._given(claim, kinds, self._turn_of, U64.pack(span) if span else b"", is_bare=True)
             if token and stint == self._caller.stint:
                 return Held(self.machine, claim, token, self._caller)
+            if token:
+                self._withdraw(claim)
 
     def _turn_of(self, claim: Claim, result: bytes) -> int | None:
         """Its token; 0 when it is not even waiting; None while it waits."""

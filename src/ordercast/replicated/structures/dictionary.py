@@ -25,7 +25,7 @@ from ordercast.replicated.structures.fields import (
 )
 from ordercast.replicated.structures.key_order import KeyOrder
 from ordercast.replicated.structures.leases import LEASE_MARK, Leases
-from ordercast.replicated.structures.ticking import TICK, Timed, ticks_of
+from ordercast.replicated.structures.ticking import TICK, Timed, span_in, ticks_of
 
 SET, DELETE, COMPARE, COMPARE_MANY, GRANT, KEEP, REVOKE, SET_LEASED = 1, 2, 3, 4, 5, 6, 7, 8
 HEAD: Final = struct.Struct("!BI")  # of a command: its kind, and twice the size of the key, one more if it is a str
@@ -67,7 +67,7 @@ class Dictionary(Structure["DictionaryFront"], Timed):
         if kind == TICK:
             return self.tick(fields, origin)
         if kind in (GRANT, KEEP, REVOKE):
-            number = fields.number(U64)
+            number = span_in(fields) if kind == GRANT else fields.number(U64)
             fields.end()
             return self._lease(kind, number, origin.position)
         if kind == COMPARE_MANY:
@@ -362,8 +362,10 @@ class DictionaryFront(Front[Dictionary]):
 
 
 async def _changes(events: AsyncIterator[Applied | Reloaded], after: int) -> AsyncIterator[KeyChanged | Reloaded]:
+    """A state that was fetched may have fewer commands than were applied here: nothing behind it is left out."""
     async for event in events:
         if isinstance(event, Reloaded):
+            after = 0
             yield event
         elif event.origin.position > after:
             for key, value in _changed(event):

@@ -39,13 +39,14 @@ class LockFront(ExclusiveFront):
 
     @asynccontextmanager
     async def hold(self, *, timeout: float | None = None, ttl: float | None = None) -> AsyncIterator[Held]:
-        """Lost at the end when somebody else had it before the block was over. `timeout`: for its turn. `ttl`: as in
-        `acquire`."""
+        """Lost at the end when somebody else had it before the block was over; whatever else is raised there, the lock
+        is given back as soon as that can be done. `timeout`: for its turn. `ttl`: as in `acquire`."""
         held = await self._acquire(timeout, ttl)
         try:
             yield held
+            was_held = await self._release(held, None)
         except BaseException:
             self._withdraw(held.claim)
             raise
-        if not await self._release(held, None):
+        if not was_held:
             raise Lost("the lock was lost before it was released: its time was over, or this member out of the group")

@@ -28,7 +28,7 @@ from ordercast.replicated.structures.base import (
     read_claim,
 )
 from ordercast.replicated.structures.fields import U8, U32, U64, Reader, Value, value_bytes
-from ordercast.replicated.structures.ticking import Timed, ticks_of
+from ordercast.replicated.structures.ticking import Timed, span_in, ticks_of
 
 PUT, TAKE, ACKNOWLEDGE, GIVE_BACK, PUT_LATER, TAKE_FOR, EXTEND, REVIVE, DISCARD = 1, 2, 3, 4, 5, 6, 7, 8, 9
 _TAKER, _WAITING, _TAKEN, _LATER, _DEAD, _TRIES, _SPAN, _END, _CLOCK = 1, 2, 3, 4, 5, 6, 7, 8, 9  # items of a picture
@@ -66,7 +66,7 @@ class Queue(Owned["QueueFront"], Timed):
             case 0xF2:
                 return self.tick(fields, origin)
         take = claim_in(fields, origin)
-        span = fields.number(U64) if kind == TAKE_FOR else 0
+        span = span_in(fields) if kind == TAKE_FOR else 0
         fields.end()
         if kind in (TAKE, TAKE_FOR):
             if take in self.taken or take in self.takers:
@@ -91,7 +91,7 @@ class Queue(Owned["QueueFront"], Timed):
 
     def _put(self, kind: int, fields: Reader, number: int) -> bytes:
         value = fields.value()
-        delay, most = (fields.number(U64), fields.number(U32)) if kind == PUT_LATER else (0, 0)
+        delay, most = (span_in(fields), fields.number(U32)) if kind == PUT_LATER else (0, 0)
         fields.end()
         if most:
             self.tries[number] = Tries(0, most)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from math import ceil
 
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.machine import Origin
 from ordercast.replicated.structures.base import NO, YES
 from ordercast.replicated.structures.fields import U64, Reader
@@ -41,6 +41,15 @@ class Timed(ABC):
             return NO
         self.ticks = number
         return YES + self.expire(origin.position)
+
+
+def span_in(fields: Reader) -> int:
+    """Read how many ticks something is to last: no more than somebody can ask for (`ticks_of`), so that its end is a
+    number of 64 bits."""
+    span = fields.number(U64)
+    if span > TICKS_MAX + 1:
+        raise WireError(f"a time of {span:,} ticks, at most {TICKS_MAX:,}")
+    return span
 
 
 def tick_command(number: int) -> bytes:
