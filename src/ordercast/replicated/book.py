@@ -17,7 +17,7 @@ from ordercast.replicated.frames import PIECE_SIZE_MAX
 
 GROWN_MIN = 4 << 20  # bytes behind a picture, before there is a new one
 GROWN_RATIO = 2  # and so many times the size of the picture
-GROWN_MAX = PIECE_SIZE_MAX // 4  # but never more: after a power cut all that is held goes to others in one piece
+GROWN_MAX = PIECE_SIZE_MAX // 2  # but never more: after a power cut all that is held goes to others in one piece
 PENDING_MAX = 64 << 20  # bytes that wait for a disk; when there are more, a picture takes their place
 
 
