@@ -15,7 +15,7 @@ from ordercast.replicated.frames import PIECE_SIZE_MAX
 )
 def test_a_picture_is_wanted_when_too_much_has_come_behind_the_last(picture_size: int, limit: int) -> None:
     """Never more than fits into one piece of a state, however large that is: others get it in one."""
-    assert limit < PIECE_SIZE_MAX // 2
+    assert limit <= PIECE_SIZE_MAX // 2
     book = Book(grown=limit, picture_size=picture_size)
     assert not book.wants_picture
     book.note([Note(1, b"x")])
