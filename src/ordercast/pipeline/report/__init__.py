@@ -20,7 +20,7 @@ from ordercast.pipeline.report.promises import promises_table
 from ordercast.pipeline.report.source import Sources, events_of, sources_in
 from ordercast.pipeline.report.tables import NAMES, Tables, tables_of
 from ordercast.pipeline.spark_session import open_session
-from ordercast.pipeline.verify.job import found_in, verify
+from ordercast.pipeline.verify.job import verify
 
 __all__ = ["PAGE", "STEPS", "TABLES", "Report", "Sources", "Tables", "report", "sources_in"]
 
@@ -58,7 +58,7 @@ def report(
     with scratch_in(out) as scratch, open_session("report", master, options) as spark:
         events = events_of(spark, sources, Path(scratch))
         told(1, "promises")
-        promises = promises_table(judged.verdicts for judged in verify(spark, found_in([path])))
+        promises = promises_table(judged.verdicts for judged in verify(spark, sources.traces))
         tables = tables_of(events, promises, lambda done, name: told(done + 2, name))
     with writing_into(out):
         tables.write(out / TABLES)

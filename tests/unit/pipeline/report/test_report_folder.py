@@ -16,9 +16,10 @@ from ordercast.cli.main import run
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.pipeline import report as module
-from ordercast.pipeline.report import Tables, draw, sources_in
+from ordercast.pipeline.report import Tables, draw, report, sources_in
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
+from ordercast.trace.parquet import RunInfo, write_run
 from tests.unit.trace.live_traces import write_history
 
 Stub = Callable[..., Any]
@@ -61,6 +62,23 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for name, stub in stubs.items():
         monkeypatch.setattr(module, name, stub)
     return found
+
+
+def test_what_is_drawn_is_verified_and_nothing_twice(traces: Path, verified: list[str], tmp_path: Path) -> None:
+    report(traces, tmp_path / "out")
+    assert verified == [str(traces)]
+    verified.clear()
+    assert run(["trace", "compact", str(traces)]) == 0
+    (file,) = [file for file, _ in sources_in(traces).runs]
+    report(traces, tmp_path / "out")
+    assert verified == [str(file)], "the live traces that it was made of are left out"
+
+
+def test_a_run_beside_live_traces_of_another_is_verified_too(traces: Path, verified: list[str], tmp_path: Path) -> None:
+    history = simulate(SimOptions(nodes=2, messages=3, fault_time_ns=20 * MILLISECOND), 7, keep_events=True).events
+    file = write_run(traces, RunInfo(7, 7, {}, "ordercast sim --seed 7"), history)
+    report(traces, tmp_path / "out")
+    assert verified == [str(file), str(traces)]
 
 
 def test_a_folder_that_takes_nothing_is_said_before_spark_starts(
