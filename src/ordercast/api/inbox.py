@@ -149,7 +149,7 @@ class Inbox(Generic[PieceT, EventT]):
         self.taken += 1
         if self._on_taken is not None:
             self._on_taken(size)
-        if self.is_behind and self.size < self._size_max // 2:
+        if self.is_behind and self.size <= self._size_max // 2:
             self._set_behind(False)
 
     def pieces(self) -> Items[PieceT]:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.tables import new_table
-from ordercast.cli.terminal import Meter, complain, output, write_json
+from ordercast.cli.terminal import Meter, complain, failed_text, output, write_json
 from ordercast.pipeline.campaign import Campaign, Outcome, Progress, campaign_from, run_campaign
 from ordercast.pipeline.campaign.page import Sum, sums_of
 from ordercast.pipeline.campaign.replay import replay_of
@@ -57,9 +57,9 @@ def _run(plan: Campaign, folder: Path, master: str | None, rerun_failed: bool) -
 
         def told(progress: Progress) -> None:
             rate = progress.inputs / max(meter.seconds - began[0], 1e-9)
-            failed = f"[bold red]{progress.failed} failed[/]" if progress.failed else "none failed"
             done = wanted - progress.left + progress.done
-            meter.show(done, f"{done:,} of {wanted:,}, {failed}, {rate:,.0f} inputs/s")
+            failed = failed_text(progress.failed)
+            meter.show(done, Text.assemble(f"{done:,} of {wanted:,}, ", failed, f", {rate:,.0f} inputs/s"))
 
         outcome = run_campaign(plan, folder, master, rerun_failed=rerun_failed, started=started, told=told)
         return outcome, meter.seconds - began[0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from ordercast.cli.cluster import ask
+from ordercast.api.connect import connect
+from ordercast.cli.client_options import checked_at
 from ordercast.cli.event_text import counted
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
@@ -19,7 +21,8 @@ FULL_PART = 4  # of what may wait: from a quarter on a client is behind
 
 
 def clients(at: str | None, as_json: bool) -> int:
-    document = ask(at, {"do": "clients"})
+    with connect(checked_at(at)) as me:
+        document = all_clients(me.manage)
     if as_json:
         write_json(document)
         return 0
@@ -27,6 +30,17 @@ def clients(at: str | None, as_json: bool) -> int:
     for part in clients_page(document):
         console.print(part)
     return 0
+
+
+def all_clients(manage: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    """Ask a daemon for its clients, page by page. One of an older version tells of all of them at once."""
+    document = manage({"do": "clients", "after": ""})
+    rows, left_out = list(document["clients"]), document.pop("left_out", 0)
+    while left_out:
+        page = manage({"do": "clients", "after": rows[-1]["name"]})
+        rows += page["clients"]
+        left_out = page["left_out"]
+    return {**document, "clients": rows}
 
 
 def clients_page(document: dict[str, Any]) -> list[RenderableType]:
@@ -40,7 +54,7 @@ def clients_page(document: dict[str, Any]) -> list[RenderableType]:
             Text(safe(row["name"]), "yellow" if is_behind else ""),
             safe(row["place"]),
             duration_text(int(row["seconds"]) * 1_000_000_000) if row["seconds"] >= 1 else "<1s",
-            _groups(row["groups"]),
+            _groups(row["groups"], row.get("more_groups", 0)),
             row["policy"],
             f"{size_text(row['waiting_size'])} of {size_text(row['waiting_max'])}",
             f"{row['sent_per_second']:,.0f}",
@@ -53,6 +67,6 @@ def clients_page(document: dict[str, Any]) -> list[RenderableType]:
     return parts
 
 
-def _groups(groups: list[str]) -> str:
-    more = f" and {len(groups) - GROUPS_SHOWN} more" if len(groups) > GROUPS_SHOWN else ""
+def _groups(groups: list[str], not_told: int) -> str:
+    more = f" and {len(groups) - GROUPS_SHOWN + not_told} more" if len(groups) > GROUPS_SHOWN else ""
     return safe(" ".join(groups[:GROUPS_SHOWN])) + more

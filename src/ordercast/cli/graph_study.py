@@ -22,6 +22,7 @@ from ordercast.pipeline.campaign.propagation_page import (
     propagation_page,
 )
 from ordercast.pipeline.campaign.propagation_tables import delay_rows, method_rows
+from ordercast.pipeline.out_folder import writing_into
 from ordercast.pipeline.page.html import html_of
 from ordercast.pipeline.page.picture import svg_file_of
 
@@ -60,10 +61,11 @@ def _tallies(runs_max: int) -> list[Tally]:
 
 
 def _write(folder: Path, tallies: Mapping[Point, Tally], command: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / PAGE).write_text(html_of(propagation_page(tallies, command)), encoding="utf-8")
-    for name, plot in {**plots(tallies), "delays": delay_plot()}.items():
-        (folder / f"{name}.svg").write_text(svg_file_of(plot), encoding="utf-8")
+    with writing_into(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / PAGE).write_text(html_of(propagation_page(tallies, command)), encoding="utf-8")
+        for name, plot in {**plots(tallies), "delays": delay_plot()}.items():
+            (folder / f"{name}.svg").write_text(svg_file_of(plot), encoding="utf-8")
 
 
 def _document(tallies: Mapping[Point, Tally]) -> dict[str, Any]:

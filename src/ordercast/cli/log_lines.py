@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from ordercast.model.printable import safe
+from ordercast.model.printable import safe, safe_lines
 
 WHO_STYLES = ("cyan", "green", "magenta", "blue", "bright_cyan", "bright_green", "bright_magenta", "bright_blue")
 LEVEL_STYLES = {"warning": "yellow", "error": "red", "critical": "bold red"}
@@ -60,7 +60,7 @@ class LogStream:
         text.append(level + safe(line.text), LEVEL_STYLES.get(line.level, ""))
         self._console.print(text, soft_wrap=True)
         if error := line.fields.get("error"):
-            self._console.print(Text(error, "dim"), soft_wrap=True)
+            self._console.print(Text(safe_lines(error), "dim"), soft_wrap=True)
 
     def say(self, text: str, level: str = "info") -> None:
         """Log a sentence of the command itself."""

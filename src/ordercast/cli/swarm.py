@@ -17,7 +17,7 @@ from ordercast.cli.drawing import coverage_table
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.recording import record, run_info
 from ordercast.cli.smallest import draw_smallest, shrunken
-from ordercast.cli.terminal import Meter, complain, note, output, write_json
+from ordercast.cli.terminal import Meter, complain, failed_text, note, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT
 from ordercast.sim.options import SimOptions
@@ -142,10 +142,9 @@ def _gather(harvest: Harvest, seeds: range, processes: int | None) -> None:
             harvest.is_interrupted = True  # what has been run is told
 
 
-def _progress_note(harvest: Harvest, total: int) -> str:
-    rate = harvest.inputs / harvest.seconds
-    failed = f"[bold red]{len(harvest.failures)} failed[/]" if harvest.failures else "none failed"
-    return f"{harvest.runs:,} of {total:,}, {failed}, {rate:,.0f} inputs/s"
+def _progress_note(harvest: Harvest, total: int) -> Text:
+    rate, failed = harvest.inputs / harvest.seconds, failed_text(len(harvest.failures))
+    return Text.assemble(f"{harvest.runs:,} of {total:,}, ", failed, f", {rate:,.0f} inputs/s")
 
 
 def _write_traces(harvest: Harvest, folder: Path) -> None:

@@ -18,7 +18,7 @@ from ordercast.cli.plain import write_json as write_json
 from ordercast.model.printable import safe_lines
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, Task
 
 PIPED_WIDTH = 140  # tables that go to a file or a pipe need not fit a window
 SHOWN_AFTER_S = 1.0  # what takes less needs no progress bar
@@ -71,8 +71,8 @@ class Meter:
     def seconds(self) -> float:
         return max(time.monotonic() - self._began, 1e-9)
 
-    def show(self, done: int, text: str = "") -> None:
-        """`text` may have markup."""
+    def show(self, done: int, text: str | Text = "") -> None:
+        """Tell how much is done. Nothing in `text` is taken for markup: what is to be coloured is a Text."""
         if not self._console.is_terminal:
             self._write_line(done, text)
             return
@@ -80,18 +80,25 @@ class Meter:
             return
         if self._bar is None:
             self._bar = self._new_bar()
-        self._bar.update(self._task, completed=min(done, self._total), note=text)
+        self._bar.update(self._task, completed=min(done, self._total), note=Text.assemble(text))
 
-    def _write_line(self, done: int, text: str) -> None:
+    def _write_line(self, done: int, text: str | Text) -> None:
         lines = int(self.seconds / LINE_EVERY_S)
         if lines > self._lines:
             self._lines = lines
             share = 100 * done // max(self._total, 1)
             line = f"{self._title}: {share} % after {self.seconds:.0f} s  "
-            self._console.print(Text.assemble(line, Text.from_markup(text)), soft_wrap=True)
+            self._console.print(Text.assemble(line, text), soft_wrap=True)
 
     def _new_bar(self) -> Progress:
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        class NoteColumn(ProgressColumn):
+            """A text as it is, where a TextColumn would look for markup and emoji."""
+
+            def render(self, task: Task) -> Text:
+                note: Text = task.fields["note"]
+                return note
 
         bar = Progress(
             SpinnerColumn(),
@@ -99,10 +106,15 @@ class Meter:
             BarColumn(bar_width=30),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}"),
+            NoteColumn(),
             console=self._console,
             transient=True,
         )
-        self._task = bar.add_task(self._title, total=self._total, note="")
+        self._task = bar.add_task(self._title, total=self._total, note=Text())
         bar.start()
         return bar
+
+
+def failed_text(count: int) -> Text:
+    """Return how many runs have failed, so that nobody overlooks it."""
+    return Text(f"{count} failed", "bold red") if count else Text("none failed")

@@ -11,6 +11,7 @@ from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import Meter, output, write_json
 from ordercast.pipeline.campaign.graphs import KINDS, GraphRun, GraphSum, graph_run, graph_sums
 from ordercast.pipeline.campaign.graphs_page import COLUMNS, PLOTS, STEPS, claims, graphs_page, sum_rows
+from ordercast.pipeline.out_folder import writing_into
 from ordercast.pipeline.page.html import html_of
 from ordercast.pipeline.page.picture import svg_file_of
 
@@ -48,10 +49,11 @@ def _runs(seeds: range) -> list[GraphRun]:
 
 
 def _write(folder: Path, sums: list[GraphSum], command: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / PAGE).write_text(html_of(graphs_page(sums, command)), encoding="utf-8")
-    for name, draw in PLOTS.items():
-        (folder / f"{name}.svg").write_text(svg_file_of(draw(sums)), encoding="utf-8")
+    with writing_into(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / PAGE).write_text(html_of(graphs_page(sums, command)), encoding="utf-8")
+        for name, draw in PLOTS.items():
+            (folder / f"{name}.svg").write_text(svg_file_of(draw(sums)), encoding="utf-8")
 
 
 def _document(sums: list[GraphSum], seeds: range) -> dict[str, Any]:

@@ -7,6 +7,7 @@ another change came first, none does. The answer says which.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -27,9 +28,13 @@ from ordercast.model.roster import Entry, Place, Roster
 from ordercast.model.service import Service
 from ordercast.sealing.keys import listed
 from ordercast.sealing.opener import counts_of
+from ordercast.session.frames import DOCUMENT_SIZE_MAX
 
 HEARING_S, HEARING_TURNS = 0.1, 15  # all say what they have about once a second
 RATE_S = 1.0  # over which rates of clients are counted
+ROWS_MAX = 4_000  # clients in one answer
+PAGE_SIZE_MAX = DOCUMENT_SIZE_MAX // 2  # of its rows
+GROUPS_TOLD_MAX = 10_000  # of a client: their names, of 64 bytes at most, fit into an answer
 ORDER_S = 30.0  # for which an ordered change is waited for
 FAR = "nodes of other sites"
 _OF_THE_LIST = (
@@ -58,7 +63,7 @@ async def manage(host: GroupHost, document: Document) -> Document:
         case "reload":
             return await reload(host)
         case "clients":
-            return await clients_of(host)
+            return await clients_of(host, str(document.get("after", "")))
         case "places":
             return places_of(host)
         case "keys":
@@ -75,15 +80,34 @@ def places_of(host: GroupHost) -> Document:
     return {"daemon": host.config.name, "status": places.get(host.config.name), "nodes": places}
 
 
-async def clients_of(host: GroupHost) -> Document:
-    """Tell of the clients of this daemon, with their rates over a second."""
+async def clients_of(host: GroupHost, after: str = "") -> Document:
+    """Tell of the clients of this daemon whose names come after one, as many as an answer holds, with their rates over
+    a second."""
     loop, serving = asyncio.get_running_loop(), host.serving
     if serving is None:
         raise UsageError(f"{host.config.name} serves no clients")
     before, began = serving.clients(), loop.time()
     await asyncio.sleep(RATE_S)
-    rows = client_documents(before, serving.clients(), loop.time() - began)
-    return {"daemon": host.config.name, "clients": rows}
+    now = sorted(client for client in serving.clients() if client.name > after)
+    rows = _first_page(client_documents(before, now[:ROWS_MAX], loop.time() - began))
+    return {"daemon": host.config.name, "clients": rows, "left_out": len(now) - len(rows)}
+
+
+def _first_page(rows: Sequence[Document]) -> list[Document]:
+    """Return as many rows as an answer holds; one at least."""
+    page: list[Document] = []
+    size = 0
+    for row in map(_with_groups_bounded, rows):
+        size += len(json.dumps(row))
+        if page and size > PAGE_SIZE_MAX:
+            break
+        page.append(row)
+    return page
+
+
+def _with_groups_bounded(row: Document) -> Document:
+    groups = row["groups"]
+    return {**row, "groups": groups[:GROUPS_TOLD_MAX], "more_groups": max(0, len(groups) - GROUPS_TOLD_MAX)}
 
 
 def listing(host: GroupHost) -> Document:

@@ -99,6 +99,18 @@ def test_it_says_when_the_reader_is_behind_and_when_it_has_caught_up() -> None:
     run(work())
 
 
+@pytest.mark.parametrize("size_max", [0, 1, 2, 1000])
+def test_nobody_is_behind_who_has_taken_everything(size_max: int) -> None:
+    async def work() -> None:
+        inbox = _inbox(size_max)
+        _put(inbox, _batch(bytes(1000)))
+        assert inbox.is_behind
+        await inbox.next_piece()
+        assert not inbox.is_behind
+
+    run(work())
+
+
 def test_the_end_comes_after_what_was_there() -> None:
     async def work() -> None:
         inbox = _inbox()

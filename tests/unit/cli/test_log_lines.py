@@ -38,6 +38,15 @@ def test_lines_are_aligned_safe_and_whole() -> None:
     ]
 
 
+def test_an_error_of_several_lines_is_shown_and_not_obeyed() -> None:
+    log, file = stream()
+    error = (
+        b'{"at": "2026-03-01T12:00:02Z", "level": "error", "text": "broken", "error": "Traceback\\n  \\u001b[2J[/x]"}\n'
+    )
+    log.write("n1", line_from(error))
+    assert file.getvalue().splitlines()[1:] == ["Traceback", "  \\x1b[2J[/x]"]
+
+
 def test_colours_are_for_terminals() -> None:
     for is_terminal in (False, True):
         log, file = stream(force_terminal=is_terminal)

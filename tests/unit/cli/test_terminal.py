@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ordercast.cli.listen import JsonWriter, LineWriter
 from ordercast.cli.tables import new_table
-from ordercast.cli.terminal import Meter, complain, note, output
+from ordercast.cli.terminal import Meter, complain, failed_text, note, output
 from ordercast.model.events import Message, Reason, View, ViewId
 from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.service import Service
@@ -24,9 +24,26 @@ def test_off_a_terminal_a_line_a_minute_tells_how_far_it_is(
     with Meter("swarm", 400) as meter:
         for second, done in ((1, 1), (61, 100), (62, 101), (125, 300)):
             clock[0] = 100.0 + second
-            meter.show(done, f"{done} of 400, [bold red]1 failed[/]")
+            meter.show(done, Text.assemble(f"{done} of 400, ", failed_text(1)))
     lines = capsys.readouterr().err.splitlines()
     assert lines == ["swarm: 25 % after 61 s  100 of 400, 1 failed", "swarm: 75 % after 125 s  300 of 400, 1 failed"]
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_name_in_brackets_is_no_markup_of_progress(
+    is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "[/tmp] [bold]runs[/bold] :bomb: \\"
+    if is_terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("NO_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", "200")
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with Meter(name, 2) as meter:
+        clock[0] = 200.0
+        meter.show(1, name)
+    assert capsys.readouterr().err.count(name) >= 2
 
 
 HOSTILE = "\x1b]0;PWNED\x07\x1b[31mmallory\x9b2J\N{RIGHT-TO-LEFT OVERRIDE}[bold]@n2"

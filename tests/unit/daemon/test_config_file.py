@@ -302,6 +302,14 @@ HEAD = 'cluster = "x"\n'
             "network.buffer_size: 'much' is not a size: write bytes, such as 400, 4K or 1M",
         ),
         (
+            HEAD + "[inbox]\nsize_max = 0" + NODE_A,
+            "inbox.size_max: 0 does not hold a message: write at least 1024",
+        ),
+        (
+            HEAD + '[inbox]\nsize_max = "1000"' + NODE_A,
+            'inbox.size_max: "1000" does not hold a message: write at least 1024',
+        ),
+        (
             HEAD + '[network]\ntransport = "multcast"' + NODE_A,
             'network.transport: "multcast" is not one of multicast, unicast: perhaps multicast is meant',
         ),

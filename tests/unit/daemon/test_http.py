@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from http import HTTPStatus
 
 import pytest
 
 from ordercast.daemon.status import http
-from ordercast.daemon.status.http import StatusServer
+from ordercast.daemon.status.http import HttpAnswer, StatusServer
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, Instant
 from ordercast.model.inputs import Submission
 from tests.unit.daemon.fake_node import FakeNode
+
+UNREAD_SIZE = 50_000  # of an answer
 
 Ask = Callable[[bytes], Awaitable[tuple[int, dict[str, str], str]]]
 
@@ -223,3 +227,72 @@ def test_half_requests_keep_nobody_out() -> None:
         assert not errors, "who has to go is no error"
 
     asyncio.run(play())
+
+
+# Who takes no answer
+
+Taking = Callable[[], Awaitable[socket.socket]]  # connects, asks, and reads nothing
+
+
+def with_those_who_read_nothing(
+    monkeypatch: pytest.MonkeyPatch, scene: Callable[[StatusServer, Taking], Awaitable[None]]
+) -> None:
+    """Play with a server whose answers the kernel does not hold, though they are below asyncio's usual buffers."""
+    monkeypatch.setattr(StatusServer, "_on_status", lambda server: HttpAnswer(HTTPStatus.OK, "x" * UNREAD_SIZE))
+
+    async def play() -> None:
+        node, asked = FakeNode(), []
+        node.begin()
+        async with StatusServer(node, "127.0.0.1", 0) as server:
+            assert server._server is not None
+            server._server.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+
+            async def ask() -> socket.socket:
+                asking = socket.socket()
+                asked.append(asking)
+                asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+                asking.setblocking(False)
+                await asyncio.get_running_loop().sock_connect(asking, ("127.0.0.1", server.port))
+                await asyncio.get_running_loop().sock_sendall(asking, get("/status"))
+                return asking
+
+            await scene(server, ask)
+            for asking in asked:
+                asking.close()
+
+    asyncio.run(asyncio.wait_for(play(), 30))
+
+
+async def is_whole(asking: socket.socket) -> bool:
+    """Read what is there until the connection ends: whether it is all of the answer."""
+    came = b""
+    with suppress(ConnectionError):
+        while data := await asyncio.get_running_loop().sock_recv(asking, UNREAD_SIZE):
+            came += data
+    return came.endswith(b"x" * UNREAD_SIZE)
+
+
+def test_who_takes_no_answer_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "REQUEST_TIME_MAX_S", 0.1)
+
+    async def scene(server: StatusServer, ask: Taking) -> None:
+        asking = await ask()
+        await asyncio.get_running_loop().sock_recv(asking, 1)  # it is being served
+        await asyncio.gather(*server.connections)
+        assert not await is_whole(asking), "nothing is kept for it any more"
+
+    with_those_who_read_nothing(monkeypatch, scene)
+
+
+def test_those_who_take_no_answer_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "REQUEST_TIME_MAX_S", 60)
+
+    async def scene(server: StatusServer, ask: Taking) -> None:
+        asking = [await ask() for _ in range(http.CONNECTIONS_MAX)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(get("/healthz"))
+        assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+        assert [await is_whole(one) for one in asking].count(False) == 1, "one of them had to go"
+
+    with_those_who_read_nothing(monkeypatch, scene)

@@ -28,6 +28,7 @@ from ordercast.order.catalogue import ENGINES, LIVE, live_entry_of
 
 INTEGER_MAX = (1 << 63) - 1
 WEIGHT_MAX = 10_000
+INBOX_SIZE_MIN = 1024
 RINGS_EXAMPLE = '{ office = "10.0.1.11" }'
 
 
@@ -88,6 +89,14 @@ def read_size(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise UsageError(f'{shown(value)} is not a size: write bytes, or a unit in quotes, such as "32MiB"')
     return value
+
+
+def read_inbox_size(value: Any) -> int:
+    """Read how much may wait for an application: with less than this all would wait for each of its messages."""
+    size = read_size(value)
+    if size < INBOX_SIZE_MIN:
+        raise UsageError(f"{shown(value)} does not hold a message: write at least {INBOX_SIZE_MIN}")
+    return size
 
 
 def read_address(value: Any) -> str:
@@ -286,7 +295,7 @@ CLIENTS = (
 )
 SECURITY = (Key("key", "key", read_folder), Key("insecure", "insecure", read_flag))
 STATE = (Key("folder", "folder", read_folder),)
-INBOX = (Key("size_max", "inbox_size_max", read_size), Key("stall", "stall_ns", read_duration))
+INBOX = (Key("size_max", "inbox_size_max", read_inbox_size), Key("stall", "stall_ns", read_duration))
 NODE = (
     Key("id", "node", partial(read_integer, high=NODE_MAX)),
     Key("address", "address", read_host),

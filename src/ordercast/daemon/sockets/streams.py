@@ -4,6 +4,9 @@ Each side connects to the other and writes there; it reads what comes on connect
 says its length, so that nothing else has to stand between packets, and who sent it. To the engine this is a path that
 loses nothing while a connection lasts: what a connection had when it broke, or has no room for, is a packet that got
 lost, and the link asks for it. TCP blocks: bytes that are lost on the way hold up all behind them.
+
+Whoever reads notices nothing when a path breaks without a word: the kernel asks a connection that is silent, and closes
+it when nobody answers. When there are too many, the one that has been silent for longest goes.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ ROOM = 1 << 20  # bytes that a connection takes ahead of the network
 CONNECTIONS_MAX = 256
 CONNECT_S = 5.0
 LOST_MS = 3_000  # after which a connection is given up on which nothing is acknowledged
+SILENT_S, ASKED_EVERY_S, ASKED_MAX = 10, 5, 3  # when the other end of a connection is asked, how often, how many times
 
 Receive = Callable[[list[Packet]], None]
 
@@ -36,7 +40,7 @@ class LinkStreams:
         """Listen; UsageError says what is in the way."""
         self._attachment = attachment
         self._source = address
-        self._incoming: set[asyncio.BaseTransport] = set()
+        self._incoming: dict[asyncio.BaseTransport, None] = {}  # those that have been silent for longest first
         self._outgoing: dict[SocketAddress, asyncio.WriteTransport] = {}
         self._tasks: dict[SocketAddress | None, asyncio.Task[None]] = {}
         self._server: asyncio.Server | None = None
@@ -105,32 +109,36 @@ class LinkStreams:
 class _Incoming(asyncio.Protocol):
     """A connection that another node made, cut into packets."""
 
-    def __init__(self, all_of_them: set[asyncio.BaseTransport], receive: Receive, attachment: Attachment) -> None:
+    def __init__(
+        self, all_of_them: dict[asyncio.BaseTransport, None], receive: Receive, attachment: Attachment
+    ) -> None:
         self._all = all_of_them
         self._receive = receive
         self._attachment = attachment
         self._came = bytearray()
-        self._transport: asyncio.BaseTransport | None = None
+        self._transport: asyncio.BaseTransport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if len(self._all) >= CONNECTIONS_MAX:
-            transport.close()
-            return
+            silent = next(iter(self._all))
+            del self._all[silent]
+            silent.close()
         self._transport = transport
-        self._all.add(transport)
+        self._all[transport] = None
+        ask_when_silent(transport.get_extra_info("socket"))
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._transport is not None:
-            self._all.discard(self._transport)
+        self._all.pop(self._transport, None)
 
     def data_received(self, data: bytes) -> None:
         """Cut off whole packets. One that says an impossible length ends the connection."""
+        del self._all[self._transport]
+        self._all[self._transport] = None
         self._came += data
         packets, at = [], 0
         while at + HEAD_SIZE <= len(self._came):
             size = int.from_bytes(self._came[at + LENGTH_AT : at + LENGTH_AT + 2], "big")
             if size <= HEAD_SIZE:
-                assert self._transport is not None
                 self._transport.close()
                 break
             if at + size > len(self._came):
@@ -140,3 +148,11 @@ class _Incoming(asyncio.Protocol):
         del self._came[:at]
         if packets:
             self._receive(packets)
+
+
+def ask_when_silent(sock: socket.socket) -> None:
+    """Have the kernel close a connection of which nothing is heard, and whose other end does not answer any more."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, SILENT_S)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, ASKED_EVERY_S)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, ASKED_MAX)

@@ -1,10 +1,10 @@
 """A small HTTP/1.1 server for status and metrics, on the node's own event loop, from the standard library alone.
 
 It answers `GET` and `HEAD` of a few paths, one request per connection. Everything that a client can make it keep is
-bounded: connections, bytes of a request, seconds of a request. Who connects and asks nothing keeps nobody out: when
-there are too many, the one who has been silent for longest goes. It binds to loopback unless configured otherwise, and
-answers only those who call it by an address, localhost, or a name of the configuration: a web page that has its own
-name resolve to this host (DNS rebinding) reads nothing.
+bounded: connections, bytes of a request, seconds of a request, seconds of taking its answer. Who connects and asks
+nothing, or takes no answer, keeps nobody out: when there are too many, the one who has been silent for longest goes. It
+binds to loopback unless configured otherwise, and answers only those who call it by an address, localhost, or a name of
+the configuration: a web page that has its own name resolve to this host (DNS rebinding) reads nothing.
 
     /status    one JSON document
     /metrics   the same for Prometheus
@@ -67,7 +67,7 @@ class StatusServer(TcpServer):
         self._sampler: asyncio.Task[None] | None = None
         self._hosts = frozenset((LOCALHOST, *hosts))
         self._guard = guard
-        self._silent: dict[asyncio.Task[None], None] = {}  # who have not asked yet, in the order of their coming
+        self._unserved: dict[asyncio.Task[None], None] = {}  # those who have been silent for longest first
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
@@ -99,27 +99,29 @@ class StatusServer(TcpServer):
     # One connection
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request. Who dawdles gets no answer."""
+        """One request. Who dawdles gets no answer, or no whole one."""
         task = asyncio.current_task()
         assert task is not None
+        writer.transport.set_write_buffer_limits(0)  # what is not sent is waited for, all of it
         self._make_room()
-        self._silent[task] = None
+        self._unserved[task] = None
         try:
             async with asyncio.timeout(REQUEST_TIME_MAX_S):
                 answer, is_head = await self._handle(reader)
-            self._silent.pop(task, None)
+            del self._unserved[task]
+            self._unserved[task] = None
             async with asyncio.timeout(REQUEST_TIME_MAX_S):
                 writer.write(_encoded(answer, is_head))
                 await writer.drain()
         finally:
-            self._silent.pop(task, None)
+            self._unserved.pop(task, None)
 
     def _make_room(self) -> None:
         """Whoever asks for its health is answered, though others hold as many connections as there may be."""
-        if len(self._silent) >= CONNECTIONS_MAX:
-            oldest = next(iter(self._silent))
-            del self._silent[oldest]
-            oldest.cancel()
+        if len(self._unserved) >= CONNECTIONS_MAX:
+            silent = next(iter(self._unserved))
+            del self._unserved[silent]
+            silent.cancel()
 
     async def _handle(self, reader: asyncio.StreamReader) -> tuple[HttpAnswer, bool]:
         try:

@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from ordercast.pipeline.campaign.page import failures_of, page_of
 from ordercast.pipeline.campaign.plan import Campaign, campaign_from
-from ordercast.pipeline.campaign.results import Results, jobs_of
+from ordercast.pipeline.campaign.results import KEPT, Results, jobs_of
 from ordercast.pipeline.campaign.spread import spread
+from ordercast.pipeline.out_folder import writing_into
 from ordercast.pipeline.page.html import html_of
 from ordercast.pipeline.spark_session import open_session
 
@@ -91,6 +92,8 @@ def run_campaign(
 
 def draw(campaign: Campaign, rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     page, unfinished = folder / PAGE, folder / f".{PAGE}.unfinished"
-    unfinished.write_text(html_of(page_of(campaign, rows)), encoding="utf-8")
-    unfinished.replace(page)
+    text = html_of(page_of(campaign, rows))
+    with writing_into(folder, KEPT):
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(page)
     return page

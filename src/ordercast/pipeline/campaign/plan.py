@@ -226,7 +226,10 @@ def _measure(table: Any) -> Measure | None:
     low, dots, high = str(table["window"]).partition("..")
     if not dots:
         raise UsageError('measure.window is a stretch of time: write window = "0.5s..3s"')
-    return Measure(duration_from(low), duration_from(high))
+    measure = Measure(duration_from(low), duration_from(high))
+    if measure.end_ns <= measure.start_ns:
+        raise UsageError(f"measure.window ends at {high} and begins at {low}: nothing lies between")
+    return measure
 
 
 def seeds_from(text: Any) -> range:

@@ -24,9 +24,11 @@ import pyarrow.parquet as pq
 from ordercast.model.errors import UsageError
 from ordercast.pipeline.campaign.plan import Campaign
 from ordercast.pipeline.campaign.trial import SCHEMA, VALID
+from ordercast.pipeline.out_folder import writing_into
 
 PARTS = "results"
 ABOUT = "campaign.json"
+KEPT = "what was done is kept: make room, and run the same command to go on, or choose another folder with --out"
 Job = tuple[int, int]  # place of the cell, and seed
 
 
@@ -44,7 +46,9 @@ class Results:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Two campaigns in one folder would run everything twice."""
-        with (self.folder / ".lock").open("w") as file:
+        with writing_into(self.folder, KEPT):
+            file = (self.folder / ".lock").open("w")
+        with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -61,11 +65,12 @@ class Results:
         number = int(parts[-1].stem.removeprefix("part-")) + 1 if parts else 1
         path = self.folder / PARTS / f"part-{number:06d}.parquet"
         unfinished = path.with_name(f".{path.name}.unfinished")
-        with unfinished.open("wb") as file:
-            pq.write_table(table.cast(SCHEMA), file, compression="zstd")
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        with writing_into(self.folder, KEPT):
+            with unfinished.open("wb") as file:
+                pq.write_table(table.cast(SCHEMA), file, compression="zstd")
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
 
     def rows(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All of them, in the order in which they were written. UsageError names a file that cannot be read."""
@@ -108,8 +113,9 @@ class Results:
             "done": done,
         }
         unfinished = self.folder / f".{ABOUT}.unfinished"
-        unfinished.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        unfinished.replace(self.folder / ABOUT)
+        with writing_into(self.folder, KEPT):
+            unfinished.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            unfinished.replace(self.folder / ABOUT)
 
 
 def jobs_of(campaign: Campaign, done: set[tuple[str, int]]) -> list[Job]:

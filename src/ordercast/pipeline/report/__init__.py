@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ordercast.model.errors import UsageError
+from ordercast.pipeline.out_folder import writing_into
 from ordercast.pipeline.page.html import html_of
 from ordercast.pipeline.report.page import page_of
 from ordercast.pipeline.report.promises import promises_table
 from ordercast.pipeline.report.source import Sources, events_of, sources_in
 from ordercast.pipeline.report.tables import NAMES, Tables, tables_of
 from ordercast.pipeline.spark_session import open_session
-from ordercast.pipeline.verify.job import found_in, verify
+from ordercast.pipeline.verify.job import verify
 
 __all__ = ["PAGE", "STEPS", "TABLES", "Report", "Sources", "Tables", "report", "sources_in"]
 
@@ -54,25 +55,23 @@ def report(
     prepare(out)
     told(0, "starting Spark")
     options = SMALL_OPTIONS if sources.size < SMALL_SIZE else {}
-    with (
-        open_session("report", master, options) as spark,
-        tempfile.TemporaryDirectory(
-            prefix=".scratch-", dir=out.absolute()
-        ) as scratch,  # where executors can write, too
-    ):
+    with scratch_in(out) as scratch, open_session("report", master, options) as spark:
         events = events_of(spark, sources, Path(scratch))
         told(1, "promises")
-        promises = promises_table(judged.verdicts for judged in verify(spark, found_in([path])))
+        promises = promises_table(judged.verdicts for judged in verify(spark, sources.traces))
         tables = tables_of(events, promises, lambda done, name: told(done + 2, name))
-    tables.write(out / TABLES)
+    with writing_into(out):
+        tables.write(out / TABLES)
     return Report(draw(tables, sources, out), out / TABLES, tables)
 
 
 def draw(tables: Tables, sources: Sources, out: Path) -> Path:
     """The page, there whole or not at all."""
     page, unfinished = out / PAGE, out / f".{PAGE}.unfinished"
-    unfinished.write_text(html_of(page_of(tables, sources)), encoding="utf-8")
-    unfinished.replace(page)
+    text = html_of(page_of(tables, sources))
+    with writing_into(out):
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(page)
     return page
 
 
@@ -81,3 +80,9 @@ def prepare(out: Path) -> None:
         (out / TABLES).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"the folder {out} cannot be made: {error.strerror}; choose another with --out") from error
+
+
+def scratch_in(out: Path) -> tempfile.TemporaryDirectory[str]:
+    """A folder for a while, where executors can write, too."""
+    with writing_into(out):
+        return tempfile.TemporaryDirectory(prefix=".scratch-", dir=out.absolute())

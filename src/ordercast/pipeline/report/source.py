@@ -51,6 +51,12 @@ class Sources:
         return self.live is not None or any(info.seed is None for _, info in self.runs)
 
     @property
+    def traces(self) -> list[str]:
+        """What is judged: that of which the events are."""
+        live = [] if self.live is None else [self.live.folder]
+        return [str(trace.absolute()) for trace in (*(file for file, _ in self.runs), *live)]
+
+    @property
     def size(self) -> int:
         """Bytes of all files."""
         lives = [] if self.live is None else self.live.lives

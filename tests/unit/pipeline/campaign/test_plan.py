@@ -161,6 +161,9 @@ def test_without_packing_a_packet_holds_one_message() -> None:
         ('title = "t"\nseeds = "1..2"\n[schedules]\na = ["0.1s crash n9"]', "names node 9"),
         ('title = "t"\nseeds = "1..2"\nhostile = "very"', "choose among plain"),
         ('title = "t"\nseeds = "1..2"\n[measure]\nwindow = "1s"', "a stretch of time"),
+        ('title = "t"\nseeds = "1..2"\n[measure]\nwindow = "3s..1s"', "ends at 1s and begins at 3s"),
+        ('title = "t"\nseeds = "1..2"\n[measure]\nwindow = "1s..1000ms"', "nothing lies between"),
+        ('title = "t"\nseeds = "1..2"\n[[grids]]\nmeasure = { window = "3s..1s" }', "ends at 1s and begins at 3s"),
         ('title = "t"\nseeds = "1..2"\n[[grids]]\n[[grids]]', "two cells have the name"),
     ],
 )

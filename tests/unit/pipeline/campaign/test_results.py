@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,6 +94,30 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     with pytest.raises(UsageError, match="choose another with --out"):
         Results(tmp_path / "out")
+
+
+def test_a_folder_that_takes_no_more_is_said_and_what_was_done_is_kept(tmp_path: Path) -> None:
+    campaign, results = small_campaign(tmp_path), Results(tmp_path / "out")
+    row = trial(campaign.cells[0], 1)
+    results.append(_table(row))
+    names = (".lock", "results/.part-000002.parquet.unfinished", ".campaign.json.unfinished", ".report.html.unfinished")
+    for name in names:
+        (tmp_path / "out" / name).mkdir()  # whoever runs this as root may write into every folder
+    writes: list[Callable[[], object]] = [
+        lambda: results.locked().__enter__(),
+        lambda: results.append(_table(row)),
+        lambda: results.describe(campaign, 1),
+        lambda: draw(campaign, [row], tmp_path / "out"),
+    ]
+    for write in writes:
+        with pytest.raises(UsageError, match=r"out cannot be written into: Is a directory; what was done is kept"):
+            write()
+    assert len(results.done()) == 1
+
+
+def test_what_goes_wrong_while_a_campaign_runs_is_not_laid_upon_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), Results(tmp_path / "out").locked():
+        (tmp_path / "none").read_text()
 
 
 def test_the_replay_command_runs_the_same_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
