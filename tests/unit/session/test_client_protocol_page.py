@@ -14,7 +14,7 @@ from ordercast.groups.names import CLIENT_SIZE_MAX, GROUP_SIZE_MAX, GROUPS_MAX, 
 from ordercast.model.events import Reason
 from ordercast.model.ids import SECOND
 from ordercast.model.service import Service
-from ordercast.session.batches import FRAME_SIZE_MAX
+from ordercast.session.batches import FRAME_SIZE_MAX, MESSAGES_MAX
 from ordercast.session.client_half import RECEIVE_CREDIT, cost_of
 from ordercast.session.daemon_half import CHANGES_MAX, SEND_CREDIT, URGENT_SIZE_MAX
 from ordercast.session.frames import MAGIC, PAGE_MAX, VERSION, SlowPolicy
@@ -116,6 +116,7 @@ def test_bounds_and_limits_are_those_of_the_code() -> None:
     assert bounds == {policy.name.lower(): f"{size // MIB} MiB" for policy, size in QUEUE_SIZE_MAX.items()}
     assert [int(row[1]) for row in _rows(_section("Limits"))] == [
         FRAME_SIZE_MAX,
+        MESSAGES_MAX,
         SEND_CREDIT,
         RECEIVE_CREDIT,
         URGENT_SIZE_MAX,
