@@ -166,7 +166,14 @@ class GroupReader:
                 if number > stretch.last:
                     return
             if number == begun:
-                raise Lost(f"{stretch.branch}:{number} of {self.group} is not in the archive")
+                rest = self.kept_behind(stretch._replace(first=number))
+                where = f"only from {rest.branch}:{rest.first} on: start there" if rest else "nor what comes behind it"
+                raise Lost(f"{stretch.branch}:{number} of {self.group} is not in the archive, {where}")
+
+    def kept_behind(self, stretch: Stretch) -> Stretch | None:
+        """Return what is kept of a stretch whose first number is not. None when nothing is."""
+        firsts = [first for first, _ in segments_of(self.path / stretch.branch) if stretch.first < first]
+        return stretch._replace(first=firsts[0]) if firsts and firsts[0] <= stretch.last else None
 
     def _frames_from(self, branch: str, first: int, last: int) -> Iterator[ArchiveFrame]:
         """Yield the frames of one segment."""
