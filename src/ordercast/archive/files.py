@@ -88,7 +88,7 @@ class GroupFiles:
             os.pwrite(self._tip_file, tip_bytes(self.tip), 0)
 
     def _recovered_tip(self, published: Place | None) -> Place | None:
-        """Behind what was published there may be more: it was safe from a kill, though not from a power failure."""
+        """Behind what was published there may be more, which is safe by now."""
         candidates = [name for name in own_of(self.folder) if name in self._branches]
         name = candidates[-1] if candidates else None if published is None else published.branch
         if name is None or name not in self._branches:
@@ -249,8 +249,8 @@ def _write(files: BranchFiles, wanted: Sequence[tuple[Header, bytes]]) -> None:
 
 
 def _recovered(path: Path, base: int, safe: int) -> BranchFiles:
-    """The torn end of the last segment is cut off; a segment without an opening is no segment. Up to the number that
-    was safe nothing is torn: UsageError, and nothing is cut off."""
+    """The torn end of the last segment is cut off, the rest is made safe; a segment without an opening is no segment.
+    Up to the number that was safe nothing is torn: UsageError, and nothing is cut off."""
     segments = segments_of(path)
     while segments:
         first, last_path = segments[-1]
@@ -268,10 +268,21 @@ def _recovered(path: Path, base: int, safe: int) -> BranchFiles:
             end, number = at + header.size, header.last
         if number < safe:
             raise _damaged(last_path, end, safe)
-        if end < len(data):
-            os.truncate(last_path, end)
+        _make_safe(last_path, end)
         return BranchFiles(path, number, number, _holes(segments), safe=(last_path, end))
     return BranchFiles(path, base, base)
+
+
+def _make_safe(path: Path, size: int) -> None:
+    """Cut a segment and sync it: its writer was perhaps killed before it did, and nobody does it later."""
+    file = os.open(path, os.O_RDWR)
+    try:
+        if os.fstat(file).st_size > size:  # else it would seem to be written now
+            os.ftruncate(file, size)
+        os.fdatasync(file)
+    finally:
+        os.close(file)
+    sync_folder(path.parent)
 
 
 def _holes(segments: Sequence[tuple[int, Path]]) -> list[int]:

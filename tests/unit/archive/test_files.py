@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -107,6 +108,36 @@ def test_what_had_been_safe_is_not_cut_off(tmp_path: Path) -> None:
     segment.write_bytes(whole)
     GroupFiles(group_folder(tmp_path, "orders")).close()
     assert records(tmp_path) == records_of(ROOT.name, 1, STORY)
+
+
+def test_what_a_kill_left_is_synced_before_anybody_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = GroupFiles(group_folder(tmp_path, "orders"))
+    write(files, ROOT, STORY[:2], segment_size=1 << 20)
+    monkeypatch.setattr(files, "sync", lambda: None)  # it is killed before that
+    write(files, ROOT, STORY[2:4], after=3, segment_size=1 << 20)
+    (*_, segment) = sorted(tmp_path.rglob(f"*{SEGMENT}"))
+    with segment.open("ab") as file:
+        file.write(b"torn")
+    done: list[tuple[str, int, int]] = []
+    sync, write_at = os.fdatasync, os.pwrite
+
+    def fdatasync(file: int) -> None:
+        done.append(("sync", os.fstat(file).st_ino, os.fstat(file).st_size))
+        sync(file)
+
+    def pwrite(file: int, data: bytes, at: int) -> int:
+        done.append(("write", os.fstat(file).st_ino, len(data)))
+        return write_at(file, data, at)
+
+    monkeypatch.setattr(os, "fdatasync", fdatasync)
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    again = GroupFiles(group_folder(tmp_path, "orders"))
+    assert again.tip == Place(ROOT.name, 5)
+    tip = group_folder(tmp_path, "orders") / TIP
+    assert done == [
+        ("sync", segment.stat().st_ino, segment.stat().st_size),
+        ("write", tip.stat().st_ino, tip.stat().st_size),
+    ]
 
 
 def test_what_is_there_already_is_passed_over(tmp_path: Path) -> None:
