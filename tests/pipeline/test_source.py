@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ordercast.archive.branches import Cause, branch_of
+from ordercast.archive.branches import Cause, Stretch, branch_of
 from ordercast.archive.entries import Item
 from ordercast.archive.files import GroupFiles
-from ordercast.archive.layout import group_folder
+from ordercast.archive.layout import group_folder, segments_of
 from ordercast.archive.places import NO_VIEW
 from ordercast.archive.reading import Lost
 from ordercast.model.errors import UsageError
@@ -252,7 +252,7 @@ def test_there_are_as_many_tasks_as_wanted_and_what_goes_meanwhile_is_passed_ove
     """Without Java: retention may take what a batch was planned with."""
     from pyspark.sql.types import BinaryType, StructField, StructType
 
-    from ordercast.pipeline.stream.source import ArchiveBatchReader
+    from ordercast.pipeline.stream.source import ArchiveBatchReader, ArchivePartition
 
     given, columns = (
         {"path": str(grown.folder), "minPartitions": "300"},
@@ -268,6 +268,25 @@ def test_there_are_as_many_tasks_as_wanted_and_what_goes_meanwhile_is_passed_ove
     with pytest.raises(Lost):
         list(strict.read(first))
     assert list(lenient.read(first)) == [] and sum(batch.num_rows for batch in lenient.read(last)) > 0
+    left = last.stretch.last - files_begin(grown) + 1
+    everything = ArchivePartition(grown.group, Stretch(last.stretch.branch, 1, last.stretch.last))
+    assert sum(batch.num_rows for batch in lenient.read(everything)) == left > 0, "what is kept of it is read"
+
+
+def files_begin(grown: Grown) -> int:
+    (begin, *_), *_ = segments_of(group_folder(grown.folder, grown.group) / ROOT.name)
+    return begin
+
+
+def test_what_another_archive_has_is_passed_over_when_it_is_gone(grown: Grown) -> None:
+    """Without Java: the folder was emptied, and the checkpoint knows a branch that is not there."""
+    from ordercast.pipeline.stream.source import plan_from
+
+    gone = {grown.group: f"{0:016x}:5"}, {grown.group: f"{0:016x}:9"}
+    options = {"path": str(grown.folder)}
+    with pytest.raises(Lost, match="there is no branch"):
+        plan_from(options).partitions(*gone)
+    assert plan_from({**options, "failOnDataLoss": "false"}).partitions(*gone) == []
 
 
 def test_a_table_ends_where_it_is_told(grown: Grown) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ordercast.archive.frames import Columns, Run
 from ordercast.archive.places import view_text
-from ordercast.archive.reading import ArchiveFrame, GroupReader
+from ordercast.archive.reading import ArchiveFrame, GroupReader, Lost
 from ordercast.archive.rows import part_from
 from ordercast.groups.names import SINK, sink_of
 from ordercast.model.events import Transition, View
@@ -189,18 +189,36 @@ def _joined(columns: Sequence[Ints]) -> Ints:
 
 
 def batches_of(
-    reader: GroupReader, frames: Iterator[ArchiveFrame], *, with_views: bool, columns: Sequence[str]
+    reader: GroupReader,
+    frames: Iterator[ArchiveFrame],
+    *,
+    with_views: bool,
+    columns: Sequence[str],
+    fails_on_loss: bool = True,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of one branch."""
+    """Yield the batches of one branch. Lost when parts of a sink's batch are gone whose marker is there; unless it
+    `fails_on_loss`, such a batch is passed over as a whole."""
     rows: Rows | None = None
     for frame in frames:
         rows = rows or Rows(reader.group, frame.branch, columns)
         for run in frame.runs():
+            if not fails_on_loss and not _has_parts(reader, run):
+                continue
             for _ in _added(rows, reader, frame, run, with_views):
                 if rows.is_full:
                     yield rows.take()
     if rows is not None and rows.count:
         yield rows.take()
+
+
+def _has_parts(reader: GroupReader, run: Run) -> bool:
+    """Tell whether everything is there that a marker commits."""
+    try:
+        for place in run.commit.parts if run.commit is not None else ():
+            reader.message(place)
+    except Lost:
+        return False
+    return True
 
 
 def _added(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, with_views: bool) -> Iterator[None]:

@@ -12,9 +12,10 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
@@ -22,7 +23,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from ordercast.archive.branches import Stretch
 from ordercast.archive.places import Place, place_from
 from ordercast.archive.reader import EARLIEST, LATEST, Archive
-from ordercast.archive.reading import GroupReader, Lost
+from ordercast.archive.reading import ArchiveFrame, GroupReader, Lost
 from ordercast.model.errors import UsageError
 from ordercast.model.quantities import duration_from
 from ordercast.pipeline.stream.format import COLUMNS
@@ -30,8 +31,6 @@ from ordercast.pipeline.stream.options import named
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-T = TypeVar("T")
 
 TRIGGER_DELAY = "15min"  # as Kafka's source has it
 NOTHING = ""  # an offset before everything, in an archive that is empty
@@ -147,12 +146,13 @@ class Plan:
         first = place_from(start[group]) if start.get(group) else self.archive.place(group, EARLIEST)
         if first is None:
             return []
-        try:
+        if self.fails_on_loss:
             return reader.between(first, last)
-        except Lost:
-            if self.fails_on_loss:
-                raise
-        return [one for one in (_behind(one, first) for one in reader.stretches(last)) if one is not None]
+        with suppress(Lost):
+            return reader.between(first, last)
+        with suppress(Lost):
+            return [one for one in (_behind(one, first) for one in reader.stretches(last)) if one is not None]
+        return []
 
     def waiting(self, group: str, start: Mapping[str, str], end: Mapping[str, str]) -> int:
         """Return how many entries of a group lie between two offsets."""
@@ -163,16 +163,27 @@ class Plan:
 
         assert isinstance(partition, ArchivePartition)
         reader = GroupReader(self.archive.folder, partition.group)
-        frames = self._there(reader.frames(partition.stretch))
-        yield from batches_of(reader, frames, with_views=self.with_views, columns=self.columns)
+        frames = reader.frames(partition.stretch) if self.fails_on_loss else _kept(reader, partition.stretch)
+        yield from batches_of(
+            reader,
+            frames,
+            with_views=self.with_views,
+            columns=self.columns,
+            fails_on_loss=self.fails_on_loss,
+        )
 
-    def _there(self, frames: Iterator[T]) -> Iterator[T]:
-        """Return what is there still: some of it may be gone since the batch was planned."""
+
+def _kept(reader: GroupReader, stretch: Stretch) -> Iterator[ArchiveFrame]:
+    """Yield what is there still: some of it may be gone since the batch was planned."""
+    rest: Stretch | None = stretch
+    while rest is not None:
         try:
-            yield from frames
+            for frame in reader.frames(rest):
+                rest = rest._replace(first=frame.header.last + 1)
+                yield frame
+            return
         except Lost:
-            if self.fails_on_loss:
-                raise
+            rest = reader.kept_behind(rest)
 
 
 def _behind(stretch: Stretch, place: Place) -> Stretch | None:
