@@ -11,7 +11,7 @@ from ordercast.archive.branches import Cause, Stretch, branch_of
 from ordercast.archive.entries import Item
 from ordercast.archive.files import GroupFiles
 from ordercast.archive.layout import group_folder, segments_of
-from ordercast.archive.places import NO_VIEW
+from ordercast.archive.places import NO_VIEW, Place
 from ordercast.archive.reading import Lost
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch
@@ -276,6 +276,29 @@ def test_there_are_as_many_tasks_as_wanted_and_what_goes_meanwhile_is_passed_ove
 def files_begin(grown: Grown) -> int:
     (begin, *_), *_ = segments_of(group_folder(grown.folder, grown.group) / ROOT.name)
     return begin
+
+
+def test_what_was_removed_before_a_first_read_is_missed(grown: Grown) -> None:
+    """Without Java: of a group that was empty, or not there, when the stream began. `earliest` is the first that is
+    kept, if it is asked for."""
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveBatchReader, plan_from
+
+    end = {grown.group: str(Place(ROOT.name, grown.last))}
+    options = {"path": str(grown.folder)}
+    for start in ({}, {grown.group: ""}):
+        assert sum(one.stretch.last for one in plan_from(options).partitions(start, end)) == grown.last
+    files = GroupFiles(group_folder(grown.folder, grown.group))
+    assert files.retain(size_max=1, older_than=None)
+    files.close()
+    for start in ({}, {grown.group: ""}):
+        with pytest.raises(Lost, match=f"{ROOT.name}:1 of orders is not kept any more, only from"):
+            plan_from(options).partitions(start, end)
+        (left,) = plan_from({**options, "failOnDataLoss": "false"}).partitions(start, end)
+        assert left.stretch == Stretch(ROOT.name, files_begin(grown), grown.last)
+    earliest = ArchiveBatchReader(options, StructType([StructField("data", BinaryType())]))
+    assert [one.stretch for one in earliest.partitions()] == [left.stretch]
 
 
 def test_what_another_archive_has_is_passed_over_when_it_is_gone(grown: Grown) -> None:

@@ -112,6 +112,11 @@ class GroupReader:
                 kept.append(Stretch(stretch.branch, max(stretch.first, segments[0][0]), stretch.last))
         return kept
 
+    def beginning(self, end: Place) -> Place:
+        """Return the place before the very first entry on the way to this one, kept or not."""
+        first = history(self._known(end), end, own_of(self.path)[::-1])[0]
+        return Place(first.branch, first.first - 1)
+
     def span(self, branch: str) -> tuple[int, int] | None:
         """First and last number that is kept of a branch; of the one that is written, as far as it is on disk."""
         segments = segments_of(self.path / branch)

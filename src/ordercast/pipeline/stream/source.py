@@ -140,14 +140,17 @@ class Plan:
         ]
 
     def stretches(self, group: str, start: Mapping[str, str], end: Mapping[str, str]) -> list[Stretch]:
+        """What lies between two offsets. An offset that knows nothing of a group, or knew it empty, is before all that
+        there ever was of it."""
         if not end.get(group):
             return []
         reader, last = self.archive.group(group), place_from(end[group])
-        first = place_from(start[group]) if start.get(group) else self.archive.place(group, EARLIEST)
+        known = place_from(start[group]) if start.get(group) else None
+        if self.fails_on_loss:
+            return reader.between(known or reader.beginning(last), last)
+        first = known or self.archive.place(group, EARLIEST)
         if first is None:
             return []
-        if self.fails_on_loss:
-            return reader.between(first, last)
         with suppress(Lost):
             return reader.between(first, last)
         with suppress(Lost):
