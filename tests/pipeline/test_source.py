@@ -201,6 +201,45 @@ def test_a_stream_from_the_latest_place_begins_there_whatever_comes_meanwhile(gr
     assert sum(one.stretch.last - one.stretch.first + 1 for one in second.partitions(noted, end)) == COUNT + 1
 
 
+def test_what_comes_between_the_cap_and_the_first_batch_is_read_by_the_next_life(grown: Grown) -> None:
+    """Without Java: `availableNow` from the latest place, while the archive grows."""
+    from pyspark.sql.streaming.datasource import ReadAllAvailable
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveStreamReader
+
+    def reader() -> ArchiveStreamReader:
+        return ArchiveStreamReader({"path": str(grown.folder)}, StructType([StructField("data", BinaryType())]))
+
+    first, limit = reader(), ReadAllAvailable()
+    first.prepareForTriggerAvailableNow()
+    tip = grown.last
+    grown.grow()
+    begin = first.initialOffset()
+    assert begin == {grown.group: str(Place(ROOT.name, tip))}
+    noted = first.latestOffset(begin, limit)
+    assert first.latestOffset(noted, limit) == noted == begin
+    second = reader()
+    second.prepareForTriggerAvailableNow()
+    end = second.latestOffset(noted, limit)
+    assert sum(one.stretch.last - one.stretch.first + 1 for one in second.partitions(noted, end)) == COUNT + 1
+
+
+def test_an_offset_is_never_below_the_one_before(grown: Grown) -> None:
+    """Without Java: a copy of the archive may lag behind the one that was read."""
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveStreamReader
+
+    reader = ArchiveStreamReader({"path": str(grown.folder)}, StructType([StructField("data", BinaryType())]))
+    start = {grown.group: str(Place(ROOT.name, grown.last + 1))}
+    for limit in (ReadAllAvailable(), ReadMaxRows(100)):
+        assert reader.latestOffset(start, limit) == start
+    grown.grow()
+    assert reader.latestOffset(start, ReadAllAvailable()) == {grown.group: str(Place(ROOT.name, grown.last))}
+
+
 def test_a_batch_waits_for_its_least_rows_and_no_longer_than_it_may(grown: Grown) -> None:
     """Without Java, with a clock of the test's."""
     from pyspark.sql.streaming.datasource import ReadAllAvailable

@@ -319,10 +319,15 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> Offsets:
         if self._initial is None:
-            plan = self._plan
-            places = {group: plan.archive.place(group, plan.starts.get(group, LATEST)) for group in plan.groups}
-            self._initial = {group: _text(place) for group, place in places.items()}
+            self._initial = {group: self._start(group) for group in self._plan.groups}
         return self._initial
+
+    def _start(self, group: str) -> str:
+        """Where a group begins; the latest place is the one up to which this life reads, if it reads no further."""
+        archive, text = self._plan.archive, self._plan.starts.get(group, LATEST)
+        if text == LATEST and self._cap is not None:
+            return self._cap[group]
+        return _text(archive.place(group, text))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         rows = self._plan.rows_max
@@ -341,7 +346,7 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return start
         if self._cap is None:
             self._plan.look()
-        tips = self._cap or self._tips()
+        tips = {group: _not_below(start.get(group), tip) for group, tip in (self._cap or self._tips()).items()}
         if self._is_early(start, tips):
             return start
         if tips != start:
@@ -392,6 +397,17 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """Nothing is held."""
+
+
+def _not_below(start: str | None, tip: str) -> str:
+    """Return the tip, or the start when the branch does not reach so far: a copy of the archive lags behind, say."""
+    if start and (not tip or _is_behind(place_from(start), place_from(tip))):
+        return start
+    return tip
+
+
+def _is_behind(place: Place, tip: Place) -> bool:
+    return place.branch == tip.branch and place.number > tip.number
 
 
 def _text(place: Place | None) -> str:
