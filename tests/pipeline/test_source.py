@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -238,6 +239,32 @@ def test_an_offset_is_never_below_the_one_before(grown: Grown) -> None:
         assert reader.latestOffset(start, limit) == start
     grown.grow()
     assert reader.latestOffset(start, ReadAllAvailable()) == {grown.group: str(Place(ROOT.name, grown.last))}
+
+
+def test_a_stream_does_not_begin_beyond_the_last_entry(grown: Grown) -> None:
+    """Without Java: it would have rows from before that, and others when its first batch is run again."""
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveBatchReader, ArchiveStreamReader
+
+    columns = StructType([StructField("data", BinaryType())])
+    (GroupFiles(group_folder(grown.folder, "empty"))).close()
+
+    def given(text: str, group: str = grown.group) -> dict[str, str]:
+        return {"path": str(grown.folder), "subscribe": group, "startingPlace": text}
+
+    number = grown.last + 1
+    for text in (str(number), "99999", f"{ROOT.name}:{number}", "9.n1:1.0", "2999-01-01T00:00:00+00:00"):
+        with pytest.raises(UsageError, match=f"startingPlace={re.escape(text)}: nothing is there yet .* ends with"):
+            ArchiveStreamReader(given(text), columns).initialOffset()
+        if ":" not in text:
+            assert sum(one.stretch.last for one in ArchiveBatchReader(given(text), columns).partitions()) == 0
+    with pytest.raises(UsageError, match="the archive of empty is empty; write latest"):
+        ArchiveStreamReader(given("7", "empty"), columns).initialOffset()
+    for text in (str(grown.last), f"{ROOT.name}:{grown.last - 1}"):
+        begin = ArchiveStreamReader(given(text), columns).initialOffset()
+        assert begin == {grown.group: str(Place(ROOT.name, grown.last - 1))}
+    assert ArchiveStreamReader(given("earliest", "empty"), columns).initialOffset() == {"empty": ""}
 
 
 def test_a_batch_waits_for_its_least_rows_and_no_longer_than_it_may(grown: Grown) -> None:

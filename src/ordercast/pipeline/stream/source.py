@@ -323,11 +323,19 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._initial
 
     def _start(self, group: str) -> str:
-        """Where a group begins; the latest place is the one up to which this life reads, if it reads no further."""
+        """Where a group begins; the latest place is the one up to which this life reads, if it reads no further.
+        UsageError when nothing is there yet from which it could begin: it would be another place in another life."""
         archive, text = self._plan.archive, self._plan.starts.get(group, LATEST)
         if text == LATEST and self._cap is not None:
             return self._cap[group]
-        return _text(archive.place(group, text))
+        place, tip = archive.found(group, text), archive.tip(group)
+        if text not in (EARLIEST, LATEST) and (place is None or (tip is not None and _is_behind(place, tip))):
+            end = "is empty" if tip is None else f"ends with {tip}"
+            raise UsageError(
+                f"startingPlace={text}: nothing is there yet from which a stream could begin, for the archive of "
+                f"{group} {end}; write latest for what comes from now on"
+            )
+        return _text(place)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         rows = self._plan.rows_max
