@@ -213,7 +213,7 @@ class Filling:
     async def up_to(self, place: Place, addresses: Callable[[], list[DonorAddress]]) -> None:
         """Everything behind this place, and up to it. Tries for ever: it is cancelled when nobody has it any more. A
         hole is left only when everybody was asked: before what the one has from whom the fewest numbers are missing."""
-        pause = RETRY_S
+        pause, self._told = RETRY_S, ""
         while True:
             holes: list[tuple[Hole, DonorAddress]] = []
             for address in addresses():
@@ -221,8 +221,11 @@ class Filling:
                     return
             if holes:
                 hole, address = min(holes, key=lambda one: one[0].size)
+                asked = len(holes)
                 if await self._could(address, place, holes, hole.branch):
                     return
+                if len(holes) > asked:
+                    continue  # this branch is here, and the next has a hole, too: for that one everybody is asked
             await asyncio.sleep(pause)
             pause = min(RETRY_MAX_S, 2 * pause)
 
@@ -239,7 +242,6 @@ class Filling:
                 self._told = str(error)
                 self._tell(f"{place} of {self._group} could not be fetched: {error}; trying again")
         else:
-            self._told = ""
             return True
         return False
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.archive.branches import Stretch
+from ordercast.archive.branches import Cause, Stretch, branch_of
 from ordercast.archive.entries import Item
 from ordercast.archive.files import GroupFiles
 from ordercast.archive.layout import group_folder
-from ordercast.archive.places import Place
+from ordercast.archive.places import NO_VIEW, Place
 from ordercast.archive.reader import Archive
 from ordercast.archive.reading import GroupReader, Lost
 from ordercast.archive.transfer import Donor, Filling
@@ -35,7 +35,9 @@ def archive_of(folder: Path, items: list[Item], *, kept_from: int = 1) -> GroupF
     return files
 
 
-async def filled(files: GroupFiles, donors: Sequence[tuple[Path, GroupFiles]], told: list[str]) -> None:
+async def filled(
+    files: GroupFiles, donors: Sequence[tuple[Path, GroupFiles]], told: list[str], end: Place = END
+) -> None:
     async with AsyncExitStack() as stack:
         addresses = []
         for folder, found in donors:
@@ -44,7 +46,7 @@ async def filled(files: GroupFiles, donors: Sequence[tuple[Path, GroupFiles]], t
             addresses.append(donor.where)
         journal = DiskWriter(0)
         filling = Filling("orders", files, journal, told.append)
-        await asyncio.wait_for(filling.up_to(END, lambda: addresses), 30)
+        await asyncio.wait_for(filling.up_to(end, lambda: addresses), 30)
         await journal.close()
 
 
@@ -89,6 +91,22 @@ def test_the_least_hole_is_left_and_what_others_have_in_between_is_taken(tmp_pat
     asyncio.run(filled(ours, donors, told))
     assert ours.durable() == {ROOT.name: (10, 17)}
     assert told[0] == f"orders: {ROOT.name}:8 to 9 is kept by nobody who could be asked"
+
+
+def test_a_hole_in_one_branch_is_no_reason_for_one_in_the_next(tmp_path: Path) -> None:
+    fork = branch_of("orders", Cause.FORK, NO_VIEW, ("a@n1",), (Place(ROOT.name, 7),))
+    items: list[Item] = [batch(b"%d" % seq, seq=seq) for seq in range(20, 24)]
+    donors = []
+    for name, root_from, fork_from in (("one", 4, 10), ("other", 6, 8), ("third", 5, 9)):
+        files = archive_of(tmp_path / name, STORY, kept_from=root_from)
+        write(files, fork, items, after=7, segment_size=1)
+        for number in range(8, fork_from):
+            (files.folder / fork.name / f"{number:020}.segment").unlink()
+        donors.append((tmp_path / name, files))
+    ours, told = GroupFiles(group_folder(tmp_path / "ours", "orders")), list[str]()
+    asyncio.run(filled(ours, donors, told, Place(fork.name, 11)))
+    assert ours.durable() == {ROOT.name: (4, 7), fork.name: (8, 11)}
+    assert told == [f"orders: {ROOT.name}:1 to 3 is kept by nobody who could be asked"]
 
 
 def test_a_refused_write_behind_a_hole_leaves_none(tmp_path: Path) -> None:
