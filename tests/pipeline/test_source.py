@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ordercast.archive.branches import Cause, branch_of
+from ordercast.archive.branches import Cause, Stretch, branch_of
 from ordercast.archive.entries import Item
 from ordercast.archive.files import GroupFiles
-from ordercast.archive.layout import group_folder
-from ordercast.archive.places import NO_VIEW
+from ordercast.archive.layout import group_folder, segments_of
+from ordercast.archive.places import NO_VIEW, Place
 from ordercast.archive.reading import Lost
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch
@@ -201,6 +202,71 @@ def test_a_stream_from_the_latest_place_begins_there_whatever_comes_meanwhile(gr
     assert sum(one.stretch.last - one.stretch.first + 1 for one in second.partitions(noted, end)) == COUNT + 1
 
 
+def test_what_comes_between_the_cap_and_the_first_batch_is_read_by_the_next_life(grown: Grown) -> None:
+    """Without Java: `availableNow` from the latest place, while the archive grows."""
+    from pyspark.sql.streaming.datasource import ReadAllAvailable
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveStreamReader
+
+    def reader() -> ArchiveStreamReader:
+        return ArchiveStreamReader({"path": str(grown.folder)}, StructType([StructField("data", BinaryType())]))
+
+    first, limit = reader(), ReadAllAvailable()
+    first.prepareForTriggerAvailableNow()
+    tip = grown.last
+    grown.grow()
+    begin = first.initialOffset()
+    assert begin == {grown.group: str(Place(ROOT.name, tip))}
+    noted = first.latestOffset(begin, limit)
+    assert first.latestOffset(noted, limit) == noted == begin
+    second = reader()
+    second.prepareForTriggerAvailableNow()
+    end = second.latestOffset(noted, limit)
+    assert sum(one.stretch.last - one.stretch.first + 1 for one in second.partitions(noted, end)) == COUNT + 1
+
+
+def test_an_offset_is_never_below_the_one_before(grown: Grown) -> None:
+    """Without Java: a copy of the archive may lag behind the one that was read."""
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveStreamReader
+
+    reader = ArchiveStreamReader({"path": str(grown.folder)}, StructType([StructField("data", BinaryType())]))
+    start = {grown.group: str(Place(ROOT.name, grown.last + 1))}
+    for limit in (ReadAllAvailable(), ReadMaxRows(100)):
+        assert reader.latestOffset(start, limit) == start
+    grown.grow()
+    assert reader.latestOffset(start, ReadAllAvailable()) == {grown.group: str(Place(ROOT.name, grown.last))}
+
+
+def test_a_stream_does_not_begin_beyond_the_last_entry(grown: Grown) -> None:
+    """Without Java: it would have rows from before that, and others when its first batch is run again."""
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveBatchReader, ArchiveStreamReader
+
+    columns = StructType([StructField("data", BinaryType())])
+    (GroupFiles(group_folder(grown.folder, "empty"))).close()
+
+    def given(text: str, group: str = grown.group) -> dict[str, str]:
+        return {"path": str(grown.folder), "subscribe": group, "startingPlace": text}
+
+    number = grown.last + 1
+    for text in (str(number), "99999", f"{ROOT.name}:{number}", "9.n1:1.0", "2999-01-01T00:00:00+00:00"):
+        with pytest.raises(UsageError, match=f"startingPlace={re.escape(text)}: nothing is there yet .* ends with"):
+            ArchiveStreamReader(given(text), columns).initialOffset()
+        if ":" not in text:
+            assert sum(one.stretch.last for one in ArchiveBatchReader(given(text), columns).partitions()) == 0
+    with pytest.raises(UsageError, match="the archive of empty is empty; write latest"):
+        ArchiveStreamReader(given("7", "empty"), columns).initialOffset()
+    for text in (str(grown.last), f"{ROOT.name}:{grown.last - 1}"):
+        begin = ArchiveStreamReader(given(text), columns).initialOffset()
+        assert begin == {grown.group: str(Place(ROOT.name, grown.last - 1))}
+    assert ArchiveStreamReader(given("earliest", "empty"), columns).initialOffset() == {"empty": ""}
+
+
 def test_a_batch_waits_for_its_least_rows_and_no_longer_than_it_may(grown: Grown) -> None:
     """Without Java, with a clock of the test's."""
     from pyspark.sql.streaming.datasource import ReadAllAvailable
@@ -252,7 +318,7 @@ def test_there_are_as_many_tasks_as_wanted_and_what_goes_meanwhile_is_passed_ove
     """Without Java: retention may take what a batch was planned with."""
     from pyspark.sql.types import BinaryType, StructField, StructType
 
-    from ordercast.pipeline.stream.source import ArchiveBatchReader
+    from ordercast.pipeline.stream.source import ArchiveBatchReader, ArchivePartition
 
     given, columns = (
         {"path": str(grown.folder), "minPartitions": "300"},
@@ -268,6 +334,48 @@ def test_there_are_as_many_tasks_as_wanted_and_what_goes_meanwhile_is_passed_ove
     with pytest.raises(Lost):
         list(strict.read(first))
     assert list(lenient.read(first)) == [] and sum(batch.num_rows for batch in lenient.read(last)) > 0
+    left = last.stretch.last - files_begin(grown) + 1
+    everything = ArchivePartition(grown.group, Stretch(last.stretch.branch, 1, last.stretch.last))
+    assert sum(batch.num_rows for batch in lenient.read(everything)) == left > 0, "what is kept of it is read"
+
+
+def files_begin(grown: Grown) -> int:
+    (begin, *_), *_ = segments_of(group_folder(grown.folder, grown.group) / ROOT.name)
+    return begin
+
+
+def test_what_was_removed_before_a_first_read_is_missed(grown: Grown) -> None:
+    """Without Java: of a group that was empty, or not there, when the stream began. `earliest` is the first that is
+    kept, if it is asked for."""
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.stream.source import ArchiveBatchReader, plan_from
+
+    end = {grown.group: str(Place(ROOT.name, grown.last))}
+    options = {"path": str(grown.folder)}
+    for start in ({}, {grown.group: ""}):
+        assert sum(one.stretch.last for one in plan_from(options).partitions(start, end)) == grown.last
+    files = GroupFiles(group_folder(grown.folder, grown.group))
+    assert files.retain(size_max=1, older_than=None)
+    files.close()
+    for start in ({}, {grown.group: ""}):
+        with pytest.raises(Lost, match=f"{ROOT.name}:1 of orders is not kept any more, only from"):
+            plan_from(options).partitions(start, end)
+        (left,) = plan_from({**options, "failOnDataLoss": "false"}).partitions(start, end)
+        assert left.stretch == Stretch(ROOT.name, files_begin(grown), grown.last)
+    earliest = ArchiveBatchReader(options, StructType([StructField("data", BinaryType())]))
+    assert [one.stretch for one in earliest.partitions()] == [left.stretch]
+
+
+def test_what_another_archive_has_is_passed_over_when_it_is_gone(grown: Grown) -> None:
+    """Without Java: the folder was emptied, and the checkpoint knows a branch that is not there."""
+    from ordercast.pipeline.stream.source import plan_from
+
+    gone = {grown.group: f"{0:016x}:5"}, {grown.group: f"{0:016x}:9"}
+    options = {"path": str(grown.folder)}
+    with pytest.raises(Lost, match="there is no branch"):
+        plan_from(options).partitions(*gone)
+    assert plan_from({**options, "failOnDataLoss": "false"}).partitions(*gone) == []
 
 
 def test_a_table_ends_where_it_is_told(grown: Grown) -> None:

@@ -8,9 +8,10 @@ failure could take back. When the disk refuses something, `back` leads to what w
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from ordercast.archive.branches import Branch, branch_bytes
@@ -18,12 +19,14 @@ from ordercast.archive.frames import Columns, Header, cut, header_from, runs_of,
 from ordercast.archive.layout import (
     DESCRIPTION,
     EMPTY,
+    ENTRY_SIZE,
     INDEX,
     OWN,
     TIP,
     Mark,
     Start,
     mark_bytes,
+    marks_from,
     opening_size,
     own_of,
     segment_path,
@@ -61,6 +64,7 @@ class BranchFiles:
     path: Path
     last: int  # number of the last entry that was appended
     durable: int
+    holes: list[int] = field(default_factory=list)  # segments before which numbers are missing, by their first number
     open: _Open | None = None
     is_touched: bool = False
     safe: tuple[Path, int] | None = None  # the last segment and its size, as it was when everything was safe
@@ -84,7 +88,7 @@ class GroupFiles:
             os.pwrite(self._tip_file, tip_bytes(self.tip), 0)
 
     def _recovered_tip(self, published: Place | None) -> Place | None:
-        """Behind what was published there may be more: it was safe from a kill, though not from a power failure."""
+        """Behind what was published there may be more, which is safe by now."""
         candidates = [name for name in own_of(self.folder) if name in self._branches]
         name = candidates[-1] if candidates else None if published is None else published.branch
         if name is None or name not in self._branches:
@@ -98,12 +102,13 @@ class GroupFiles:
         return None if found is None else found.last
 
     def durable(self) -> dict[str, tuple[int, int]]:
-        """First and last number of each branch that others may read."""
+        """First and last number of each branch that others may read, without a hole in between."""
         spans = {}
         for name, branch in list(self._branches.items()):
             segments = segments_of(branch.path)
             if segments and branch.durable >= segments[0][0]:
-                spans[name] = segments[0][0], branch.durable
+                behind_holes = [number for number in branch.holes if number <= branch.durable]
+                spans[name] = max(segments[0][0], *behind_holes, 0), branch.durable
         return spans
 
     def state(self, place: Place) -> Start:
@@ -133,8 +138,8 @@ class GroupFiles:
             sync_folder(self.folder)
 
     def append(self, branch: str, frames: Sequence[bytes], start: Start | None, *, is_own: bool) -> None:
-        """Frames in a row; with `start` a new segment begins with the first of them. What is there already is the same:
-        it is passed over."""
+        """Frames in a row; with `start` a new segment begins with the first of them, and what comes before it may be
+        missing. What is there already is the same: it is passed over."""
         files = self._branches[branch]
         headers = [header_from(frame) for frame in frames]
         wanted = [_behind(files.last, *one) for one in zip(headers, frames, strict=True) if one[0].last > files.last]
@@ -154,9 +159,8 @@ class GroupFiles:
             return
         _close(files.open)
         files.open = None
-        if header.first != files.last + 1:  # what comes before is gone everywhere: what is here of it goes too
-            for _, path in last:
-                _remove(path)
+        if last and header.first != files.last + 1:
+            files.holes.append(header.first)
         path = segment_path(files.path, header.first)
         known = start or EMPTY
         opening = start_bytes(Start(header.first, known.view, known.sinks))
@@ -190,6 +194,7 @@ class GroupFiles:
                     _remove(path)
             if files.safe is not None and files.safe[0].exists():
                 os.truncate(*files.safe)
+            files.holes = [number for number in files.holes if number <= files.durable]
             files.last, files.is_touched = files.durable, False
         self._tip_wanted = self.tip
 
@@ -244,8 +249,8 @@ def _write(files: BranchFiles, wanted: Sequence[tuple[Header, bytes]]) -> None:
 
 
 def _recovered(path: Path, base: int, safe: int) -> BranchFiles:
-    """The torn end of the last segment is cut off; a segment without an opening is no segment. Up to the number that
-    was safe nothing is torn: UsageError, and nothing is cut off."""
+    """The torn end of the last segment is cut off, the rest is made safe; a segment without an opening is no segment.
+    Up to the number that was safe nothing is torn: UsageError, and nothing is cut off."""
     segments = segments_of(path)
     while segments:
         first, last_path = segments[-1]
@@ -263,10 +268,58 @@ def _recovered(path: Path, base: int, safe: int) -> BranchFiles:
             end, number = at + header.size, header.last
         if number < safe:
             raise _damaged(last_path, end, safe)
-        if end < len(data):
-            os.truncate(last_path, end)
-        return BranchFiles(path, number, number, safe=(last_path, end))
+        _make_safe(last_path, end)
+        return BranchFiles(path, number, number, _holes(segments), safe=(last_path, end))
     return BranchFiles(path, base, base)
+
+
+def _make_safe(path: Path, size: int) -> None:
+    """Cut a segment and sync it: its writer was perhaps killed before it did, and nobody does it later."""
+    file = os.open(path, os.O_RDWR)
+    try:
+        if os.fstat(file).st_size > size:  # else it would seem to be written now
+            os.ftruncate(file, size)
+        os.fdatasync(file)
+    finally:
+        os.close(file)
+    sync_folder(path.parent)
+
+
+def _holes(segments: Sequence[tuple[int, Path]]) -> list[int]:
+    """First numbers of the segments before which numbers are missing."""
+    return [first for (_, before), (first, _) in pairwise(segments) if last_number(before) + 1 != first]
+
+
+def last_number(path: Path) -> int:
+    """Return the number of the last entry of a segment; 0 when it has none, or is damaged where that is said."""
+    last = 0
+    with suppress(WireError):
+        for _, header in _headers(path, _offset_near_end(path)):
+            last = header.last
+    return last
+
+
+def _offset_near_end(path: Path) -> int:
+    """Where the last frame begins that the index has, if it fits its segment; else the first one."""
+    index = path.with_suffix(INDEX)
+    marks = marks_from(index.read_bytes()[-ENTRY_SIZE:]) if index.exists() else []
+    found = next(_headers(path, marks[0].offset), None) if marks else None
+    if found is not None and found[1].first == marks[0].number:
+        return marks[0].offset
+    return opening_size(path)
+
+
+def _headers(path: Path, at: int) -> Iterator[tuple[int, Header]]:
+    """Yield the headers of frames and where they begin, from there on."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        while at < size:
+            try:
+                header = header_from(os.pread(file.fileno(), 256, at))
+            except WireError:
+                return
+            yield at, header
+            at += header.size
 
 
 def _damaged(path: Path, at: int, safe: int) -> UsageError:
@@ -302,17 +355,9 @@ def _reopened(path: Path) -> _Open:
 def rebuilt_index(path: Path) -> list[Mark]:
     """From the headers of the frames."""
     marks: list[Mark] = []
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        at = opening_size(path)
-        while at < size:
-            try:
-                header = header_from(os.pread(file.fileno(), 256, at))
-            except WireError:
-                break
-            if not marks or at - marks[-1].offset >= INDEX_EVERY:
-                marks.append(Mark(header.first, at, header.time_ns, header.position))
-            at += header.size
+    for at, header in _headers(path, opening_size(path)):
+        if not marks or at - marks[-1].offset >= INDEX_EVERY:
+            marks.append(Mark(header.first, at, header.time_ns, header.position))
     return marks
 
 

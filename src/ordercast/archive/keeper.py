@@ -20,7 +20,7 @@ from ordercast.archive.places import Place
 from ordercast.archive.reading import GroupReader
 from ordercast.archive.spool import Spool
 from ordercast.archive.statements import DonorAddress, Kind, Statement, statement_from
-from ordercast.archive.transfer import Filling, TransferFailed
+from ordercast.archive.transfer import Filling, Hole, TransferFailed
 from ordercast.disk.writer import DiskWriter
 from ordercast.model.errors import WireError
 from ordercast.model.events import Transition, View
@@ -182,16 +182,21 @@ class Keeper:
             self._lineage.stopped = Place(stopped.branch, max(last, stopped.number))
 
     async def _fetch_others(self, branch: Branch) -> None:
-        """The histories that others had, until nothing of them is missing, or nobody has it."""
+        """The histories that others had, until nothing of them is missing, or nobody has it. A hole is left only when
+        everybody was asked."""
+        has_more = False  # behind a hole
         for turn in range(BACKFILL_ROUNDS):
             await asyncio.sleep(0.1 * turn)
             missing = [parent for parent in branch.parents if (self.files.last(parent.branch) or 0) < parent.number]
-            if not missing:
+            if not missing and not has_more:
                 return
+            has_more = False
             own = {self._lineage.place.branch} if self._lineage.place is not None else set()
             for address in self._known_addresses():
                 try:
-                    await self._filling.others(address, own | self._later_than(branch))
+                    await self._filling.others(address, own | self._later_than(branch), with_holes=turn > 0)
+                except Hole:
+                    has_more = True
                 except TransferFailed as error:
                     self._tell(f"{self.group}: a branch could not be fetched yet: {error}")
 

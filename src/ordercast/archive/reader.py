@@ -52,8 +52,14 @@ class Archive:
 
     def place(self, group: str, start: Start) -> Place | None:
         """The place behind which reading begins. `start`: "earliest"; "latest"; a place, as such or as text: what comes
-        behind it; a number or a position: from that on; a time: what was written then or later. None: the archive is
-        empty, or has nothing so late."""
+        behind it; a number or a position: from that on; a time: what was written then or later. Where nothing is so
+        late yet, it is the last place. None: the archive is empty."""
+        wanted = start_from_text(start) if isinstance(start, str) else start
+        found = self.found(group, wanted)
+        return self.tip(group) if found is None and wanted != EARLIEST else found
+
+    def found(self, group: str, start: Start) -> Place | None:
+        """Return the same. None: nothing is so late yet, so what comes next may still be before it."""
         reader = self.group(group)
         match start:
             case "earliest":
@@ -64,13 +70,13 @@ class Archive:
             case Place():
                 return start
             case Position() | ShortPosition():
-                return reader.at_position(start) or reader.tip()
+                return reader.at_position(start)
             case datetime():
-                return reader.at_time(int(start.timestamp() * 1e9)) or reader.tip()
+                return reader.at_time(int(start.timestamp() * 1e9))
             case int():
                 return _at_number(reader, start)
             case str():
-                return self.place(group, start_from_text(start))
+                return self.found(group, start_from_text(start))
 
     def read(
         self, group: str, start: Start = EARLIEST, end: Place | None = None, *, is_raw: bool = False
@@ -102,12 +108,14 @@ class Archive:
                 yield entry
 
     def _grow(self, group: str, start: Start, is_raw: bool) -> Iterator[Entry | None]:
-        """None: nothing more for now."""
-        place = self.place(group, start)
+        """None: nothing more for now, or nothing so late."""
+        begun = self.tip(group)
+        wanted = begun or EARLIEST if start == LATEST else start
+        place, seen = self.found(group, wanted), begun
         while True:
             tip = self.tip(group)
-            if place is None:
-                place = self.place(group, EARLIEST)
+            if place is None and tip != seen:
+                place, seen = self.found(group, wanted), tip
             if tip is None or place is None or tip == place:
                 yield None
                 continue
@@ -140,14 +148,11 @@ def _time_from(text: str) -> datetime:
 
 
 def _at_number(reader: GroupReader, number: int) -> Place | None:
-    """Before this number, in the archiver's own history."""
-    stretches = reader.stretches()
-    for stretch in stretches:
-        if stretch.first <= number <= stretch.last:
-            return Place(stretch.branch, number - 1)
-    if stretches and number < stretches[0].first:
-        return Place(stretches[0].branch, stretches[0].first - 1)
-    return reader.tip()
+    """Before this number, or the next that is kept, in the archiver's own history."""
+    for stretch in reader.stretches():
+        if number <= stretch.last:
+            return Place(stretch.branch, max(number, stretch.first) - 1)
+    return None
 
 
 def rows_of(reader: GroupReader, entry: Entry) -> Iterator[Entry]:

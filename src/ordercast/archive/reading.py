@@ -112,6 +112,11 @@ class GroupReader:
                 kept.append(Stretch(stretch.branch, max(stretch.first, segments[0][0]), stretch.last))
         return kept
 
+    def beginning(self, end: Place) -> Place:
+        """Return the place before the very first entry on the way to this one, kept or not."""
+        first = history(self._known(end), end, own_of(self.path)[::-1])[0]
+        return Place(first.branch, first.first - 1)
+
     def span(self, branch: str) -> tuple[int, int] | None:
         """First and last number that is kept of a branch; of the one that is written, as far as it is on disk."""
         segments = segments_of(self.path / branch)
@@ -166,7 +171,14 @@ class GroupReader:
                 if number > stretch.last:
                     return
             if number == begun:
-                raise Lost(f"{stretch.branch}:{number} of {self.group} is not in the archive")
+                rest = self.kept_behind(stretch._replace(first=number))
+                where = f"only from {rest.branch}:{rest.first} on: start there" if rest else "nor what comes behind it"
+                raise Lost(f"{stretch.branch}:{number} of {self.group} is not in the archive, {where}")
+
+    def kept_behind(self, stretch: Stretch) -> Stretch | None:
+        """Return what is kept of a stretch whose first number is not. None when nothing is."""
+        firsts = [first for first, _ in segments_of(self.path / stretch.branch) if stretch.first < first]
+        return stretch._replace(first=firsts[0]) if firsts and firsts[0] <= stretch.last else None
 
     def _frames_from(self, branch: str, first: int, last: int) -> Iterator[ArchiveFrame]:
         """Yield the frames of one segment."""

@@ -30,6 +30,7 @@ from ordercast.model.errors import UsageError, WireError
 PART, MARKER = b"P", b"M"
 HEAD: Final = Struct("!cQIIIBB")  # kind, batch, partition, part, rows, sizes of the attempt's and the query's name
 assert HEAD.size == 23
+BATCH_MAX, PARTITION_MAX = (1 << 64) - 1, (1 << 32) - 1
 OPEN_MAX = 100_000  # parts of one sink that are not committed; more of them are not kept, and their batch is incomplete
 SINKS_MAX = 10_000  # that are remembered; the one that has not committed for longest is forgotten first
 
@@ -65,9 +66,15 @@ def marker_from(data: bytes) -> Marker:
     try:
         found = json.loads(data[1:])
         winners = tuple((int(partition), str(attempt), int(parts)) for partition, attempt, parts in found["winners"])
-        return Marker(str(found["query"]), int(found["batch"]), winners)
+        marker = Marker(str(found["query"]), int(found["batch"]), winners)
     except UNREADABLE as error:
         raise WireError(f"this is no marker: {error}") from None
+    if not 0 <= marker.batch <= BATCH_MAX:
+        raise WireError(f"this is no marker: there is no batch {marker.batch}")
+    for partition, _, parts in winners:
+        if not 0 <= partition <= PARTITION_MAX or parts < 0:
+            raise WireError(f"this is no marker: there cannot be {parts} parts of partition {partition}")
+    return marker
 
 
 def part_from(data: bytes, *, with_rows: bool = True) -> Part:

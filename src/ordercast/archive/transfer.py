@@ -144,6 +144,14 @@ class TransferFailed(Exception):
     """It says why."""
 
 
+class Hole(TransferFailed):
+    """Numbers would be missing if the rest came from this one: somebody else may have them."""
+
+    def __init__(self, branch: str, first: int, last: int) -> None:
+        super().__init__(f"{branch}:{first} to {last} is not kept there any more")
+        self.branch, self.size = branch, last - first + 1
+
+
 async def ask(address: DonorAddress, **question: Any) -> AsyncIterator[tuple[int, bytes]]:
     """The blocks of the answer. TransferFailed when there is none."""
     try:
@@ -199,41 +207,72 @@ class Filling:
         self._files = files
         self._journal = journal
         self._tell = tell
+        self._told = ""  # why it has not come
         self.fetched = 0  # bytes
 
     async def up_to(self, place: Place, addresses: Callable[[], list[DonorAddress]]) -> None:
-        """Everything behind this place, and up to it. Tries for ever: it is cancelled when nobody has it any more."""
-        pause, told = RETRY_S, ""
+        """Everything behind this place, and up to it. Tries for ever: it is cancelled when nobody has it any more. A
+        hole is left only when everybody was asked: before what the one has from whom the fewest numbers are missing."""
+        pause, self._told = RETRY_S, ""
         while True:
+            holes: list[tuple[Hole, DonorAddress]] = []
             for address in addresses():
-                try:
-                    await self._from(address, place)
+                if await self._could(address, place, holes):
                     return
-                except TransferFailed as error:
-                    if str(error) != told:
-                        told = str(error)
-                        self._tell(f"{place} of {self._group} could not be fetched: {told}; trying again")
+            if holes:
+                hole, address = min(holes, key=lambda one: one[0].size)
+                asked = len(holes)
+                if await self._could(address, place, holes, hole.branch):
+                    return
+                if len(holes) > asked:
+                    continue  # this branch is here, and the next has a hole, too: for that one everybody is asked
             await asyncio.sleep(pause)
             pause = min(RETRY_MAX_S, 2 * pause)
 
-    async def _from(self, address: DonorAddress, place: Place) -> None:
+    async def _could(
+        self, address: DonorAddress, place: Place, holes: list[tuple[Hole, DonorAddress]], with_hole_in: str = ""
+    ) -> bool:
+        """Tells whether everything up to the place has come from here."""
+        try:
+            await self._from(address, place, with_hole_in)
+        except Hole as hole:
+            holes.append((hole, address))
+        except TransferFailed as error:
+            if str(error) != self._told:
+                self._told = str(error)
+                self._tell(f"{place} of {self._group} could not be fetched: {error}; trying again")
+        else:
+            return True
+        return False
+
+    async def _from(self, address: DonorAddress, place: Place, with_hole_in: str) -> None:
+        """What this one has on the way to a place. TransferFailed when it does not have the place itself."""
         found = await catalogue(address, self._group)
         if place.branch not in found.tree:
             raise TransferFailed(f"{address[0]}:{address[1]} does not have the branch {place.branch} yet")
-        if place.number > found.tree[place.branch].base and found.spans.get(place.branch, (0, 0))[1] < place.number:
-            raise TransferFailed(f"{address[0]}:{address[1]} does not have {place} on disk yet")
         for name in sorted(ancestors(found.tree, place.branch), key=lambda name: found.tree[name].base):
             limit = place.number if name == place.branch else None
-            await self._branch(address, found, name, limit)
+            await self._branch(address, found, name, limit, with_hole=name == with_hole_in)
+        if place.number > found.tree[place.branch].base and found.spans.get(place.branch, (0, 0))[1] < place.number:
+            raise TransferFailed(f"{address[0]}:{address[1]} does not have {place} on disk yet")
 
-    async def others(self, address: DonorAddress, but: set[str]) -> None:
-        """What this one has of branches that are not ours: histories that others had."""
+    async def others(self, address: DonorAddress, but: set[str], *, with_holes: bool) -> None:
+        """What this one has of branches that are not ours: histories that others had. Hole when there is more, and
+        numbers before it would be missing."""
         found = await catalogue(address, self._group)
+        holes = []
         for name in sorted(found.tree, key=lambda name: found.tree[name].base):
-            if name not in but:
-                await self._branch(address, found, name, None)
+            try:
+                if name not in but:
+                    await self._branch(address, found, name, None, with_hole=with_holes)
+            except Hole as hole:
+                holes.append(hole)
+        if holes:
+            raise holes[0]
 
-    async def _branch(self, address: DonorAddress, found: Catalogue, name: str, limit: int | None) -> None:
+    async def _branch(
+        self, address: DonorAddress, found: Catalogue, name: str, limit: int | None, *, with_hole: bool
+    ) -> None:
         branch: Branch = found.tree[name]
         await self._journal.do(self._files, lambda: self._files.begin(branch, is_own=False))
         if name not in found.spans:
@@ -244,8 +283,10 @@ class Filling:
         last = last if limit is None else min(limit, last)
         if have >= last:
             return
+        if first > have + 1 and not with_hole:
+            raise Hole(name, have + 1, first - 1)
         if first > have + 1:
-            self._tell(f"{self._group}: {name}:{have + 1} to {first - 1} is not kept anywhere any more")
+            self._tell(f"{self._group}: {name}:{have + 1} to {first - 1} is kept by nobody who could be asked")
         await self._entries(address, name, max(first, have + 1), last)
 
     async def _entries(self, address: DonorAddress, name: str, first: int, last: int) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from ordercast.archive.files import GroupFiles
 from ordercast.archive.layout import SEGMENT, TIP, group_folder
 from ordercast.archive.pen import Pen
 from ordercast.archive.places import NO_VIEW, Place
-from ordercast.archive.reader import Archive
+from ordercast.archive.reader import Archive, Start
 from ordercast.archive.reading import Lost
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
@@ -30,8 +32,10 @@ STORY: list[Item] = [
 ]
 
 
-def write(files: GroupFiles, branch: Branch, items: list[Item], *, after: int = 0, segment_size: int = 150) -> None:
-    """Each item as a frame of its own."""
+def write(
+    files: GroupFiles, branch: Branch, items: list[Item], *, after: int = 0, segment_size: int = 150, since: int = 1_000
+) -> None:
+    """Each item as a frame of its own, a nanosecond after the one before."""
     files.begin(branch, is_own=True)
     pen = Pen(segment_size)
     pen.go_on(Place(branch.name, after), files.state(Place(branch.name, after)))
@@ -39,7 +43,7 @@ def write(files: GroupFiles, branch: Branch, items: list[Item], *, after: int = 
         pen.write(item)
         pen.flush()
     for number, draft in enumerate(pen.drafts):
-        files.append(draft.branch, [draft.seal(1_000 + number)], draft.start, is_own=True)
+        files.append(draft.branch, [draft.seal(since + number)], draft.start, is_own=True)
     files.sync()
 
 
@@ -109,6 +113,36 @@ def test_what_had_been_safe_is_not_cut_off(tmp_path: Path) -> None:
     assert records(tmp_path) == records_of(ROOT.name, 1, STORY)
 
 
+def test_what_a_kill_left_is_synced_before_anybody_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = GroupFiles(group_folder(tmp_path, "orders"))
+    write(files, ROOT, STORY[:2], segment_size=1 << 20)
+    monkeypatch.setattr(files, "sync", lambda: None)  # it is killed before that
+    write(files, ROOT, STORY[2:4], after=3, segment_size=1 << 20)
+    (*_, segment) = sorted(tmp_path.rglob(f"*{SEGMENT}"))
+    with segment.open("ab") as file:
+        file.write(b"torn")
+    done: list[tuple[str, int, int]] = []
+    sync, write_at = os.fdatasync, os.pwrite
+
+    def fdatasync(file: int) -> None:
+        done.append(("sync", os.fstat(file).st_ino, os.fstat(file).st_size))
+        sync(file)
+
+    def pwrite(file: int, data: bytes, at: int) -> int:
+        done.append(("write", os.fstat(file).st_ino, len(data)))
+        return write_at(file, data, at)
+
+    monkeypatch.setattr(os, "fdatasync", fdatasync)
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    again = GroupFiles(group_folder(tmp_path, "orders"))
+    assert again.tip == Place(ROOT.name, 5)
+    tip = group_folder(tmp_path, "orders") / TIP
+    assert done == [
+        ("sync", segment.stat().st_ino, segment.stat().st_size),
+        ("write", tip.stat().st_ino, tip.stat().st_size),
+    ]
+
+
 def test_what_is_there_already_is_passed_over(tmp_path: Path) -> None:
     files = GroupFiles(group_folder(tmp_path, "orders"))
     write(files, ROOT, STORY)
@@ -131,6 +165,25 @@ def test_places_are_found_by_number_position_and_time(tmp_path: Path) -> None:
         reader = archive.group("orders")
         firsts = [one.place.number for one in entries if one.time_ns >= entry.time_ns]
         assert reader.at_time(entry.time_ns) == Place(ROOT.name, min(firsts) - 1)
+
+
+def test_what_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    """A number means from it on, also when others come before it."""
+    files = GroupFiles(group_folder(tmp_path, "orders"))
+    write(files, ROOT, STORY)
+    archive, late = Archive(tmp_path), batch(b"late", seq=9)
+    (message,) = late
+    starts: list[Start] = [9, message.position, datetime.fromtimestamp(0.000_002, UTC)]
+    for start in starts:
+        assert archive.found("orders", start) is None and archive.place("orders", start) == Place(ROOT.name, 7)
+    tails = [archive._grow("orders", start, True) for start in [*starts, "latest"]]
+    assert [next(tail) for tail in tails] == [None] * 4
+    write(files, ROOT, [batch(b"early", seq=8)], after=7)
+    *early, latest = [next(tail) for tail in tails]
+    assert early == [None] * 3 and latest is not None and latest.place.number == 8
+    write(files, ROOT, [late], after=8, since=3_000)
+    files.close()
+    assert [entry.place.number for entry in map(next, tails) if entry is not None] == [9] * 4
 
 
 def test_retention_takes_the_oldest_and_readers_are_told(tmp_path: Path) -> None:

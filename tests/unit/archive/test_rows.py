@@ -138,6 +138,23 @@ def test_a_marker_that_speaks_of_more_parts_than_there_can_be_is_refused_at_once
     assert take(Sinks(), 1, marker_bytes(Marker("q", 0, ((0, "a", 1 << 60),)))) is Outcome.INCOMPLETE
 
 
+def test_a_marker_with_numbers_that_no_part_can_have_is_none() -> None:
+    """Otherwise two of them could make up for each other, and every archiver would build the keys of one."""
+    for batch, winners in (
+        (0, ((0, "a", 1 << 20), (1, "b", -1 << 20))),
+        (0, ((0, "a", -1),)),
+        (0, ((-1, "a", 1),)),
+        (0, ((1 << 32, "a", 1),)),
+        (-1, ()),
+        (1 << 64, ()),
+    ):
+        data = marker_bytes(Marker("q", batch, winners))
+        with pytest.raises(WireError, match="this is no marker: there "):
+            marker_from(data)
+        sinks = Sinks()
+        assert take(sinks, 1, data) is None and sinks.document() == {}
+
+
 def test_another_query_may_not_use_the_name() -> None:
     sinks = Sinks()
     assert take(sinks, 1, marker_bytes(Marker("q", 0, ()))) is Outcome.COMMITTED

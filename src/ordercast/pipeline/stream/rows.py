@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ordercast.archive.frames import Columns, Run
 from ordercast.archive.places import view_text
-from ordercast.archive.reading import ArchiveFrame, GroupReader
+from ordercast.archive.reading import ArchiveFrame, GroupReader, Lost
 from ordercast.archive.rows import part_from
 from ordercast.groups.names import SINK, sink_of
 from ordercast.model.events import Transition, View
@@ -74,14 +74,22 @@ class Rows:
 
     def __init__(self, group: str, branch: str, wanted: Sequence[str]) -> None:
         self.group, self._branch = group, branch
+        self._schema = pa.schema([ARROW_SCHEMA.field(name) for name in wanted])
+        self._has_headers = "headers" in wanted
+        self._begin()
+
+    def _begin(self) -> None:
         self.count = 0
         self.size = 0
-        self._schema = pa.schema([ARROW_SCHEMA.field(name) for name in wanted])
+        wanted = self._schema.names
         self._words = {name: _Words(ARROW_SCHEMA.field(name).type) for name in _WORDS if name in wanted}
         self._numbers: dict[str, list[Ints]] = {name: [] for name in (*self._words, *_NUMBERS)}
         self._data: list[bytes | memoryview] = []
         self._headers: list[Headers | None] = []  # of each row, when the column is wanted
-        self._has_headers = "headers" in wanted
+
+    @property
+    def is_full(self) -> bool:
+        return self.count >= ROWS or self.size >= SIZE
 
     def add(
         self,
@@ -117,8 +125,11 @@ class Rows:
         self.count += count
         self.size += int(lengths.sum())
 
-    def batch(self) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays([self._column(name) for name in self._schema.names], schema=self._schema)
+    def take(self) -> pa.RecordBatch:
+        """Return what has been gathered, and begin anew."""
+        columns = [self._column(name) for name in self._schema.names]
+        self._begin()
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _column(self, name: str) -> pa.Array:
         match name:
@@ -178,30 +189,49 @@ def _joined(columns: Sequence[Ints]) -> Ints:
 
 
 def batches_of(
-    reader: GroupReader, frames: Iterator[ArchiveFrame], *, with_views: bool, columns: Sequence[str]
+    reader: GroupReader,
+    frames: Iterator[ArchiveFrame],
+    *,
+    with_views: bool,
+    columns: Sequence[str],
+    fails_on_loss: bool = True,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of one branch."""
+    """Yield the batches of one branch. Lost when parts of a sink's batch are gone whose marker is there; unless it
+    `fails_on_loss`, such a batch is passed over as a whole."""
     rows: Rows | None = None
     for frame in frames:
-        if rows is None:
-            rows = Rows(reader.group, frame.branch, columns)
+        rows = rows or Rows(reader.group, frame.branch, columns)
         for run in frame.runs():
-            add_run(rows, reader, frame, run, with_views)
-        if rows.count >= ROWS or rows.size >= SIZE:
-            yield rows.batch()
-            rows = None
+            if not fails_on_loss and not _has_parts(reader, run):
+                continue
+            for _ in _added(rows, reader, frame, run, with_views):
+                if rows.is_full:
+                    yield rows.take()
     if rows is not None and rows.count:
-        yield rows.batch()
+        yield rows.take()
 
 
-def add_run(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, with_views: bool) -> None:
+def _has_parts(reader: GroupReader, run: Run) -> bool:
+    """Tell whether everything is there that a marker commits."""
+    try:
+        for place in run.commit.parts if run.commit is not None else ():
+            reader.message(place)
+    except Lost:
+        return False
+    return True
+
+
+def _added(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, with_views: bool) -> Iterator[None]:
+    """Add a run in pieces of bounded size. Behind each the rows may be taken: a sink's batch may have any size."""
     if not isinstance(run.item, Columns):
         if with_views:
             _add_news(rows, frame, run)
+            yield
     elif (sink := sink_of(run.item.groups)) is None:
         _add_messages(rows, frame, run, run.item)
+        yield
     elif run.commit is not None:
-        _add_committed(rows, reader, frame, run, run.item, sink)
+        yield from _added_committed(rows, reader, frame, run, run.item, sink)
 
 
 def _add_messages(rows: Rows, frame: ArchiveFrame, run: Run, item: Columns) -> None:
@@ -230,7 +260,9 @@ def _add_messages(rows: Rows, frame: ArchiveFrame, run: Run, item: Columns) -> N
     )
 
 
-def _add_committed(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, item: Columns, sink: str) -> None:
+def _added_committed(
+    rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, item: Columns, sink: str
+) -> Iterator[None]:
     """All rows of a sink's batch stand where its marker stands, one behind the other, and are the sink's."""
     assert run.commit is not None
     behind = 0
@@ -252,6 +284,7 @@ def _add_committed(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Ru
             rows=np.arange(behind, behind + count, dtype=np.int64),
         )
         behind += count
+        yield
 
 
 def _positions(places: Places, indices: Ints) -> tuple[Ints, Ints, Ints, Ints]:

@@ -12,9 +12,10 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
@@ -22,7 +23,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from ordercast.archive.branches import Stretch
 from ordercast.archive.places import Place, place_from
 from ordercast.archive.reader import EARLIEST, LATEST, Archive
-from ordercast.archive.reading import GroupReader, Lost
+from ordercast.archive.reading import ArchiveFrame, GroupReader, Lost
 from ordercast.model.errors import UsageError
 from ordercast.model.quantities import duration_from
 from ordercast.pipeline.stream.format import COLUMNS
@@ -30,8 +31,6 @@ from ordercast.pipeline.stream.options import named
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-T = TypeVar("T")
 
 TRIGGER_DELAY = "15min"  # as Kafka's source has it
 NOTHING = ""  # an offset before everything, in an archive that is empty
@@ -141,18 +140,22 @@ class Plan:
         ]
 
     def stretches(self, group: str, start: Mapping[str, str], end: Mapping[str, str]) -> list[Stretch]:
+        """What lies between two offsets. An offset that knows nothing of a group, or knew it empty, is before all that
+        there ever was of it."""
         if not end.get(group):
             return []
         reader, last = self.archive.group(group), place_from(end[group])
-        first = place_from(start[group]) if start.get(group) else self.archive.place(group, EARLIEST)
+        known = place_from(start[group]) if start.get(group) else None
+        if self.fails_on_loss:
+            return reader.between(known or reader.beginning(last), last)
+        first = known or self.archive.place(group, EARLIEST)
         if first is None:
             return []
-        try:
+        with suppress(Lost):
             return reader.between(first, last)
-        except Lost:
-            if self.fails_on_loss:
-                raise
-        return [one for one in (_behind(one, first) for one in reader.stretches(last)) if one is not None]
+        with suppress(Lost):
+            return [one for one in (_behind(one, first) for one in reader.stretches(last)) if one is not None]
+        return []
 
     def waiting(self, group: str, start: Mapping[str, str], end: Mapping[str, str]) -> int:
         """Return how many entries of a group lie between two offsets."""
@@ -163,16 +166,27 @@ class Plan:
 
         assert isinstance(partition, ArchivePartition)
         reader = GroupReader(self.archive.folder, partition.group)
-        frames = self._there(reader.frames(partition.stretch))
-        yield from batches_of(reader, frames, with_views=self.with_views, columns=self.columns)
+        frames = reader.frames(partition.stretch) if self.fails_on_loss else _kept(reader, partition.stretch)
+        yield from batches_of(
+            reader,
+            frames,
+            with_views=self.with_views,
+            columns=self.columns,
+            fails_on_loss=self.fails_on_loss,
+        )
 
-    def _there(self, frames: Iterator[T]) -> Iterator[T]:
-        """Return what is there still: some of it may be gone since the batch was planned."""
+
+def _kept(reader: GroupReader, stretch: Stretch) -> Iterator[ArchiveFrame]:
+    """Yield what is there still: some of it may be gone since the batch was planned."""
+    rest: Stretch | None = stretch
+    while rest is not None:
         try:
-            yield from frames
+            for frame in reader.frames(rest):
+                rest = rest._replace(first=frame.header.last + 1)
+                yield frame
+            return
         except Lost:
-            if self.fails_on_loss:
-                raise
+            rest = reader.kept_behind(rest)
 
 
 def _behind(stretch: Stretch, place: Place) -> Stretch | None:
@@ -305,10 +319,23 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> Offsets:
         if self._initial is None:
-            plan = self._plan
-            places = {group: plan.archive.place(group, plan.starts.get(group, LATEST)) for group in plan.groups}
-            self._initial = {group: _text(place) for group, place in places.items()}
+            self._initial = {group: self._start(group) for group in self._plan.groups}
         return self._initial
+
+    def _start(self, group: str) -> str:
+        """Where a group begins; the latest place is the one up to which this life reads, if it reads no further.
+        UsageError when nothing is there yet from which it could begin: it would be another place in another life."""
+        archive, text = self._plan.archive, self._plan.starts.get(group, LATEST)
+        if text == LATEST and self._cap is not None:
+            return self._cap[group]
+        place, tip = archive.found(group, text), archive.tip(group)
+        if text not in (EARLIEST, LATEST) and (place is None or (tip is not None and _is_behind(place, tip))):
+            end = "is empty" if tip is None else f"ends with {tip}"
+            raise UsageError(
+                f"startingPlace={text}: nothing is there yet from which a stream could begin, for the archive of "
+                f"{group} {end}; write latest for what comes from now on"
+            )
+        return _text(place)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         rows = self._plan.rows_max
@@ -327,7 +354,7 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return start
         if self._cap is None:
             self._plan.look()
-        tips = self._cap or self._tips()
+        tips = {group: _not_below(start.get(group), tip) for group, tip in (self._cap or self._tips()).items()}
         if self._is_early(start, tips):
             return start
         if tips != start:
@@ -378,6 +405,17 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """Nothing is held."""
+
+
+def _not_below(start: str | None, tip: str) -> str:
+    """Return the tip, or the start when the branch does not reach so far: a copy of the archive lags behind, say."""
+    if start and (not tip or _is_behind(place_from(start), place_from(tip))):
+        return start
+    return tip
+
+
+def _is_behind(place: Place, tip: Place) -> bool:
+    return place.branch == tip.branch and place.number > tip.number
 
 
 def _text(place: Place | None) -> str:
