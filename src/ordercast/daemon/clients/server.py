@@ -216,8 +216,8 @@ class ClientServer:
         if isinstance(debtor, int):
             self._host.desk.drop_requests(debtor)
             self.budget.owe(debtor, 0)
-        elif debtor.account() < debt:
-            pass  # it has taken some of it
+        elif (left := debtor.account()) < debt:
+            budget.owe(debtor, left)  # it has taken some of it
         elif debtor.is_closing:
             debtor.abort()
             budget.owe(debtor, 0)
@@ -284,8 +284,16 @@ class ClientServer:
         """Take other rights. Who lacks a right now loses what it had by it, and is told."""
         self.door.rights = Rights(rules)
         for connection in [connection for connection in self.connections if connection.name]:
-            connection.leave_with(connection.desk.regrant())
-            connection.flush()
+            self._regrant(connection)
+
+    def _regrant(self, connection: Connection) -> None:
+        before = connection.gate.budget
+        connection.leave_with(connection.desk.regrant())
+        if connection.gate.budget is not before:  # the memory of its identity is bounded now, or is no longer
+            if before is not None:
+                before.owe(connection, 0)
+            self.account(connection, connection.account())
+        connection.flush()
 
     @property
     def host(self) -> GroupHost:
