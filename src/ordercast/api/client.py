@@ -149,10 +149,11 @@ class Client(SessionMember):
     # What an application asks for
 
     async def _answer(self, question: Question) -> Any:
-        link, answers = await self._current(), self.state.answers
+        answers = self.state.answers
         async with self._asking:  # one question after the other: the daemon answers one at a time
             if answers:  # of somebody who has stopped waiting
                 await asyncio.wait(answers)
+            link = await self._current()  # the last that is waited for: it may not end before it is asked
             future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
             answers.append(future)
             link.write(question(link.half))

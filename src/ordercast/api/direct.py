@@ -191,8 +191,8 @@ class DirectClient(SessionMember):
     async def _answer(self, question: Question) -> Any:
         with self._asking:  # one question after the other: the daemon answers one at a time
             with self.lock:
-                link = self._current()
                 self.turns.wait(lambda: not self.state.answers)  # of somebody who has stopped waiting
+                link = self._current()  # the last that is waited for: it may not end before it is asked
                 promise = Awaited()
                 self.state.answers.append(promise)
                 link.write(question(link.half))
