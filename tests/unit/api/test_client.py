@@ -6,13 +6,16 @@ import asyncio
 
 import pytest
 
-from ordercast.model.errors import ConnectionLost
+from ordercast.model.errors import ConnectionLost, UsageError
+from ordercast.model.events import Left, Reason, Reconnected, View
 from ordercast.session.batches import decode_send
 from ordercast.session.client_half import BATCH_SIZE_MAX
-from ordercast.session.frames import Members, encode_members, encode_number
+from ordercast.session.frames import Members, Refused, decode_names, encode_members, encode_number, encode_refused
+from ordercast.session.news import encode_news
 from ordercast.session.pieces import FrameKind
 
-from .wires import CREDIT, PlayedClient, Wire, bounded, eventually
+from ..session.vectors import AT
+from .wires import CREDIT, NAME, PlayedClient, Wire, bounded, eventually
 
 
 @bounded
@@ -29,6 +32,78 @@ async def test_who_waits_to_ask_while_the_connection_breaks_asks_in_the_next_ses
     client.wires[1].says(encode_members(Members(("alice@n1",), True)))
     assert await second == ("alice@n1",)
     assert client.wires[0].count(FrameKind.MEMBERS_OF) == 0
+
+
+# Groups, in the next session
+
+
+async def rejoined(*groups: str) -> tuple[PlayedClient, Wire]:
+    """A client that has found a daemon again, and asks to be in its groups."""
+    client = PlayedClient()
+    await client.open()
+    client.state.joined.update(groups)
+    client.wires[0].breaks()
+    await eventually(lambda: len(client.wires) == 2 and bool(client.wires[1].written))
+    return client, client.wires[1]
+
+
+def asked(wire: Wire) -> list[tuple[int, tuple[str, ...]]]:
+    return [(kind, decode_names(body)) for kind, body in wire.frames()]
+
+
+def joined(group: str) -> bytes:
+    """The first view of the client there."""
+    return encode_news(View(group, (NAME,), (NAME,), Reason.JOIN, (NAME,), AT), in_full=True)
+
+
+@bounded
+async def test_a_group_that_is_refused_after_a_reconnect_costs_no_other() -> None:
+    client, wire = await rejoined("news", "orders", "wages")
+    together = ("news", "orders", "wages")
+    assert asked(wire) == [(FrameKind.JOIN, together)]
+    wire.says(encode_refused(Refused(together, True, "it may not join wages")))
+    assert asked(wire)[1:] == [(FrameKind.JOIN, (group,)) for group in together]
+    for group in together[:2]:
+        wire.says(joined(group))
+    wire.says(encode_refused(Refused(("wages",), True, "it may not join wages")))
+    assert client.joined == {"news", "orders"}
+    seen = [await client.receive() for _ in range(4)]
+    assert seen[3] == Left("wages") and [type(event) for event in seen[:3]] == [Reconnected, View, View]
+    await client.send("orders", b"")
+    with pytest.raises(UsageError, match="it may not join wages"):
+        await client.send("wages", b"")
+    await client.send("wages", b"it was told")
+
+
+@bounded
+async def test_a_group_that_is_left_before_it_is_refused_is_not_joined_again() -> None:
+    client, wire = await rejoined("news", "orders")
+    leaving = asyncio.create_task(client.leave("orders"))
+    await eventually(lambda: wire.count(FrameKind.LEAVE) == 1)
+    wire.says(encode_refused(Refused(("news", "orders"), True, "no")))
+    assert asked(wire)[2:] == [(FrameKind.JOIN, ("news",))]
+    wire.says(encode_refused(Refused(("orders",), False, "the client is not in the group orders")))
+    with pytest.raises(UsageError, match="not in the group"):
+        await leaving
+    await client.send("orders", b"")
+
+
+@bounded
+async def test_a_join_of_several_groups_that_is_refused_later_is_refused_as_a_whole() -> None:
+    client, wire = await rejoined("news", "orders")
+    for group in ("news", "orders"):
+        wire.says(joined(group))
+    leaving = asyncio.create_task(client.leave("news", "orders"))
+    await eventually(lambda: wire.count(FrameKind.LEAVE) == 1)
+    for group in ("news", "orders"):
+        wire.says(encode_news(Left(group)))
+    await leaving
+    joining = asyncio.create_task(client.join("news", "orders"))
+    await eventually(lambda: wire.count(FrameKind.JOIN) == 2)
+    wire.says(encode_refused(Refused(("news", "orders"), True, "no more")))
+    with pytest.raises(UsageError, match="no more"):
+        await joining
+    assert not client.joined and wire.count(FrameKind.JOIN) == 2
 
 
 # Messages in the order of the calls
