@@ -119,7 +119,7 @@ class ThreadedNode(Member):
         data: Sendable,
         service: Service = Service.AGREED,
         *,
-        timeout: float,
+        timeout: float | None,
         headers: Mapping[str, str] | None = None,
     ) -> Message:
         """As every member does; the reply is awaited where it comes."""
