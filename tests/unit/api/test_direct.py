@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ordercast.api.awaited import Awaited
 from ordercast.api.blocking_link import BlockingLink
 from ordercast.api.blocking_stream import BlockingStream
 from ordercast.api.direct import DirectClient, run_now
@@ -20,7 +21,7 @@ from ordercast.model.errors import ConnectionLost, UsageError
 from ordercast.model.events import Left, Piece
 from ordercast.session.addresses import Address
 from ordercast.session.client_half import ClientHalf
-from ordercast.session.frames import SlowPolicy, Welcome, encode_welcome
+from ordercast.session.frames import Listing, SlowPolicy, Welcome, encode_listing, encode_welcome
 from ordercast.session.pieces import HEADER, FrameKind
 
 from .wires import CREDIT, HERE, NAME
@@ -29,8 +30,8 @@ from .wires import CREDIT, HERE, NAME
 class PlayedDirect(DirectClient):
     """One that finds a daemon at once."""
 
-    def __init__(self) -> None:
-        super().__init__(DaemonTarget(lambda: (HERE,), "alice", SlowPolicy.WAIT, reconnect=False))
+    def __init__(self, *, reconnect: bool = False) -> None:
+        super().__init__(DaemonTarget(lambda: (HERE,), "alice", SlowPolicy.WAIT, reconnect))
         self.daemon: socket.socket
 
     def _reach(self, address: Address, seconds: float) -> BlockingLink:
@@ -51,8 +52,8 @@ class PlayedDirect(DirectClient):
 
 
 @contextmanager
-def played() -> Iterator[PlayedDirect]:
-    client = PlayedDirect()
+def played(*, reconnect: bool = False) -> Iterator[PlayedDirect]:
+    client = PlayedDirect(reconnect=reconnect)
     client.open()
     try:
         yield client
@@ -105,6 +106,27 @@ def test_a_request_that_is_refused_leaves_nothing() -> None:
             with pytest.raises(UsageError):
                 run_now(client.request(to, b"", service, timeout=1))  # type: ignore[arg-type]
         assert not client.state.requests._waiting
+
+
+def test_who_waits_to_ask_while_the_connection_breaks_asks_in_the_next_session() -> None:
+    """Somebody has asked before, and stopped waiting."""
+    found: list[dict[str, int]] = []
+    with played(reconnect=True) as client:
+        client.state.answers.append(Awaited())
+        asker = threading.Thread(target=lambda: found.append(run_now(client.groups())), daemon=True)
+        asker.start()
+        while not client.turns.readings:
+            threading.Event().wait(0.001)
+        first = client.daemon
+        first.shutdown(socket.SHUT_RDWR)
+        with client.lock:
+            assert client.turns.wait(lambda: client.daemon is not first and client.state.link is not None, 20)
+        first.close()
+        client.daemon.settimeout(20)
+        client.awaits(FrameKind.LIST)
+        client.daemon.sendall(encode_listing(Listing({"orders": 1}, True)))
+        asker.join(20)
+    assert found == [{"orders": 1}]
 
 
 # On an event loop
