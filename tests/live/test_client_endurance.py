@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -73,14 +74,14 @@ async def test_credit_is_looked_at_again_by_who_waited_for_it() -> None:
     link.half.credit = 0
     passed = 0
 
-    async def sends() -> None:
+    def frames() -> Iterator[int]:
         nonlocal passed
-        await link.credit(1)
+        yield 1
         assert link.half.credit > 0
         link.half.credit -= 1
         passed += 1
 
-    waiting = [asyncio.create_task(sends()) for _ in range(3)]
+    waiting = [asyncio.create_task(link.in_turn(frames())) for _ in range(3)]
     await asyncio.sleep(0)
     for paid in (1, 2, 3):
         link.half.credit = 1

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -27,13 +31,14 @@ from ordercast import (
 )
 from ordercast.api.member import Member
 from ordercast.daemon import participant
+from ordercast.daemon.storage import FolderStorage
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.groups.layer import disconnect_payload, join_payload, leave_payload
 from ordercast.groups.names import GROUPS_MAX, daemon_of
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import AlarmKind
 from ordercast.model.events import Batch
-from ordercast.model.ids import MILLISECOND
+from ordercast.model.ids import MILLISECOND, NodeId
 from tests.live.stage import (
     alone,
     entered,
@@ -413,6 +418,33 @@ async def test_whoever_is_cancelled_leaves_everything_usable(kind: type[Node | T
             await node.join(group)
             await is_usable(node)
         assert await node.groups() == {**{f"g{turns}": 1 for turns in range(1, 7)}, "check": 1}
+
+
+@pytest.mark.parametrize("kind", [Node, ThreadedNode])
+@live
+async def test_a_start_that_is_cancelled_leaves_nothing_open(
+    kind: type[Node | ThreadedNode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, goes_on = threading.Event(), threading.Event()
+
+    class Slow(FolderStorage):
+        def __init__(self, folder: Path, rings: Sequence[str]) -> None:
+            began.set()
+            goes_on.wait()
+            super().__init__(folder, rings)
+
+    monkeypatch.setattr(participant, "FolderStorage", Slow)
+    config = local(quick_ring(), node=NodeId(43), state_folder=tmp_path)
+    descriptors = len(os.listdir("/proc/self/fd"))
+    starting = asyncio.create_task(kind(config).start())
+    await asyncio.to_thread(began.wait)
+    starting.cancel()
+    await asyncio.sleep(0)
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    await asyncio.to_thread(lambda: FolderStorage(tmp_path).close())  # nobody else has it
+    assert len(os.listdir("/proc/self/fd")) == descriptors
 
 
 @live

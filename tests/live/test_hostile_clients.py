@@ -324,6 +324,24 @@ async def test_whoever_sends_more_than_it_has_credit_for_is_sent_away(tmp_path: 
 
 
 @live
+async def test_a_connection_that_comes_while_the_daemon_ends_is_sent_away(tmp_path: Path) -> None:
+    """It was accepted before, and is made a turn of the event loop later."""
+    async with daemon(tmp_path) as here, raw(here) as first:
+        await greeted(first, "raw")
+        ending = asyncio.create_task(here.server.close())
+        await eventually(lambda: bool(here.server.leaving))
+        accepted, late = socket.socketpair()
+        await asyncio.get_running_loop().connect_accepted_socket(here.server._accept_local, accepted)
+        other = Raw(*await asyncio.open_unix_connection(sock=late))
+        assert "is being shut down" in await other.closing()
+        other.transport.abort()
+        assert "is being shut down" in await first.closing()
+        first.transport.abort()
+        await ending
+        assert here.is_empty()
+
+
+@live
 async def test_pings_are_answered_and_a_farewell_is_heeded(tmp_path: Path) -> None:
     async with daemon(tmp_path) as here, calm(here), raw(here) as stranger:
         await stranger.say(HELLO + PING * 3 + BYE + send_frame())
@@ -585,7 +603,11 @@ async def test_a_client_that_finds_a_daemon_again_where_it_may_not_join_is_told_
         await me.join("orders", "news")
         await here.server.close()
         seen = await until(me, lambda event: event == Left("orders"))
-        assert Left("news") in seen and any(isinstance(event, Reconnected) for event in seen)
+        assert Left("news") not in seen and any(isinstance(event, Reconnected) for event in seen)
+        assert me.joined == {"news"}
+        with pytest.raises(UsageError, match="may be in 1: connect to another daemon"):
+            await me.send("orders", b"")
+        await me.leave("news")
         await me.join("orders")
         assert me.joined == {"orders"}
 

@@ -20,8 +20,8 @@ from ordercast.daemon.config.file import ConfigError, read_cluster
 from ordercast.replicated import Counter, Majority, Replica
 from ordercast.session.frames import Hello, SlowPolicy, encode_document, encode_hello, encode_names
 from ordercast.session.pieces import FrameKind
-from ordercast.session.rights import AccessRule
-from tests.live.stage import joined, live, messages_until, until
+from ordercast.session.rights import ANYBODY, AccessRule, Rights
+from tests.live.stage import eventually, joined, live, messages_until, until
 from tests.live.test_tls import client_file, made, serving
 
 ORDERS = AccessRule(
@@ -167,6 +167,45 @@ async def test_memory_is_bounded_by_identity(tmp_path: Path) -> None:
                 ConnectionLost, match=r"the clients of cert:clerk take .* bytes of this daemon's memory"
             ):
                 await until(reader, lambda event: False)
+
+
+@live
+async def test_a_bound_on_memory_that_is_taken_away_and_comes_back_counts_who_is_there(tmp_path: Path) -> None:
+    free = AccessRule(("anybody",), names=("*",), join=("*",))
+    bounded = replace(free, memory=1 << 20)
+    async with serving(tmp_path, None, bounded) as (server, address):
+        host, budget = server.host, server.door.budget_of(Rights((bounded,)).of(ANYBODY))
+        assert budget is not None
+        async with ordercast.connect(f"unix://{tmp_path}/n1.sock") as sender, AsyncExitStack() as stack:
+
+            async def reader(name: str, size: int) -> asyncio.Transport:
+                """Somebody who reads nothing, and has so much to read."""
+                _, writer = await asyncio.open_connection(*address.rpartition("://")[2].split(":"))
+                assert isinstance(writer.transport, asyncio.Transport)
+                stack.callback(writer.transport.abort)
+                hello = encode_hello(Hello(name, SlowPolicy.WAIT, 1000))
+                writer.write(hello + encode_names(FrameKind.JOIN, (name,)))
+                await eventually(lambda: host.named.table.members_of(name) == (f"{name}@n1",))
+                await sender.send_many(name, [bytes(10_000)] * (size // 10_000), confirm=True)
+                return writer.transport
+
+            first = await reader("first", 800_000)
+            owed = budget.size
+            assert owed > 700_000
+            server.regrant((free,))
+            assert budget.size == 0
+            server.regrant((bounded,))
+            assert budget.size == owed, "nothing has changed since"
+            server.regrant((free,))
+            first.abort()
+            await eventually(lambda: len(host.sessions) == 1)
+            server.regrant((bounded,))
+            assert budget.size == 0
+            await reader("second", 600_000)
+            assert 500_000 < budget.size < 700_000
+            await reader("third", 600_000)
+            assert 500_000 < budget.size < 700_000
+            assert host.counters.clients.over_memory == 1
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ class BlockingClient(BlockingStream):
         data: Sendable,
         service: Service = Service.AGREED,
         *,
-        timeout: float,
+        timeout: float | None,
         headers: Mapping[str, str] | None = None,
     ) -> Message:
         return self._do(lambda me: me.request(to, data, service, timeout=timeout, headers=headers))

@@ -80,7 +80,13 @@ class BlockingStream:
             self._waiting = self._start(self._take())
         if self._waiting is None:
             return None
-        piece = self._waiting.result(timeout)  # after a timeout the next call waits for the same one
+        try:
+            piece = self._waiting.result(timeout)
+        except TimeoutError:
+            raise  # the next call waits for the same one
+        except Exception:
+            self._waiting = None  # the next call asks again
+            raise
         self._waiting = None
         return piece
 

@@ -8,6 +8,8 @@ one at a time may read. A call that is cancelled leaves the client whole: what i
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Self
 
 from ordercast.api.awaited import new_future
@@ -149,10 +151,11 @@ class Client(SessionMember):
     # What an application asks for
 
     async def _answer(self, question: Question) -> Any:
-        link, answers = await self._current(), self.state.answers
+        answers = self.state.answers
         async with self._asking:  # one question after the other: the daemon answers one at a time
             if answers:  # of somebody who has stopped waiting
                 await asyncio.wait(answers)
+            link = await self._current()  # the last that is waited for: it may not end before it is asked
             future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
             answers.append(future)
             link.write(question(link.half))
@@ -176,16 +179,31 @@ class Client(SessionMember):
         head = link.half.head(groups, self_discard=self_discard, confirm=confirm, headed=headed)
         link.half.check_sizes(head, data)
         waits: list[asyncio.Future[Position]] = []
-        start = 0
-        for end, size in portions(data, len(head), BATCH_SIZE_MAX):
-            await link.credit(send_size(end - start, size))
-            if confirm:
-                waits.append(self.state.waiters.confirmation(end - start, link.half.sends + 1))
-            link.send(service, head, data[start:end] if start or end < len(data) else data)
-            start = end
+        sizes = self._put_out(link, service, head, data, waits if confirm else None)
+        for size in sizes:
+            if not link.may_send(size):
+                await link.in_turn(chain((size,), sizes))
         if link.is_full:
             await link.drained()
         return (await asyncio.gather(*waits))[-1] if waits else None
+
+    def _put_out(
+        self,
+        link: ClientLink,
+        service: Service,
+        head: bytes,
+        data: list[bytes],
+        waits: list[asyncio.Future[Position]] | None,
+    ) -> Iterator[int]:
+        """Yield the credit that the next frame needs, and send it after that. `waits` gets who waits for each frame's
+        confirmation, if they are wanted."""
+        start = 0
+        for end, size in portions(data, len(head), BATCH_SIZE_MAX):
+            yield send_size(end - start, size)
+            if waits is not None:
+                waits.append(self.state.waiters.confirmation(end - start, link.half.sends + 1))
+            link.send(service, head, data[start:end] if start or end < len(data) else data)
+            start = end
 
     async def _current(self) -> ClientLink:
         """The session; waits for the next one while there is none but there may be."""

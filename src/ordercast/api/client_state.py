@@ -44,6 +44,8 @@ class ClientState:
         self.link: Carrier | None = None
         self.is_closed = False
         self._denied: dict[tuple[str, ...], str] = {}  # why messages to these groups were not sent, untold
+        self._kept_out: dict[str, str] = {}  # why it is in these groups no longer, untold
+        self._again: set[tuple[str, ...]] = set()  # that a new session was asked to join together, without an answer
         self._settled = 0  # bytes in the inbox for which no credit is owed: of a former link, or given in advance
         self._last: Position | None = None  # of the last message that came
 
@@ -53,14 +55,18 @@ class ClientState:
     # What is asked for
 
     def check_allowed(self, groups: tuple[str, ...]) -> None:
-        """Messages to these groups were refused, perhaps, since somebody was last told."""
+        """Messages to these groups were refused, perhaps, since somebody was last told; or the client was."""
         if self._denied and (why := self._denied.pop(groups, None)):
+            raise UsageError(why)
+        if self._kept_out and len(groups) == 1 and (why := self._kept_out.pop(groups[0], None)):
             raise UsageError(why)
 
     def changes(self, groups: tuple[str, ...], *, joins: bool) -> list[Any]:
         """Ask for a join or leave; what comes of it, in each group. While there is no session nothing needs to be
         said: the next one joins what is wanted then."""
         changes = self.waiters.changes(groups, joins=joins)
+        for group in groups if joins else ():
+            self._kept_out.pop(group, None)
         if self.link is not None:
             half = self.link.half
             self.link.write(half.join(groups) if joins else half.leave(groups))
@@ -78,6 +84,8 @@ class ClientState:
                 if self.waiters.await_changes:
                     self._give_advance(size)
                 self.waiters.saw(news, link.half.name)
+                if self._again and isinstance(news, View):
+                    self._again = {groups for groups in self._again if news.group not in groups}
             case Confirm():
                 self.waiters.confirmed(news.messages, news.places)
             case Managed():
@@ -108,20 +116,35 @@ class ClientState:
                 future.set_result(answer)
 
     def _refused(self, refused: Refused) -> None:
-        """A join that nobody waits for was made by the client itself, after it had found a daemon again."""
+        """A join that nobody waits for was made by the client itself, after it had found a daemon again: whoever sends
+        there next is told why it is not there."""
+        if refused.joins and len(refused.groups) > 1 and refused.groups in self._again:
+            self._again.discard(refused.groups)
+            refused = refused._replace(groups=self._ask_for_each(refused.groups))
         told = self.waiters.refused(refused.groups, UsageError(refused.why), joins=refused.joins)
-        if refused.joins:
-            for group in refused.groups:
-                if not self.waiters.await_join(group):
-                    self.joined.discard(group)
-                if group not in told:
-                    self.inbox.put(Left(group), 0)
+        for group in refused.groups if refused.joins else ():
+            is_told = group in told
+            if group in self.joined and not self.waiters.await_join(group):
+                self.joined.discard(group)
+                if not is_told:
+                    self._kept_out[group] = refused.why
+            if not is_told:
+                self.inbox.put(Left(group), 0)
+
+    def _ask_for_each(self, groups: tuple[str, ...]) -> tuple[str, ...]:
+        """Ask a new session for each group alone that it would not have us join together with others: one that is
+        refused costs no other. Return those that were left meanwhile."""
+        wanted = [group for group in groups if group in self.joined and not self.waiters.await_leave(group)]
+        if self.link is not None:
+            for group in wanted:
+                self.link.write(self.link.half.join((group,)))
+        return tuple(group for group in groups if group not in wanted)
 
     def _on_denied(self, denied: DeniedSend) -> None:
         """Whoever waits for the message is told; otherwise the next who sends there is."""
         if not denied.number:  # taken out of these groups: `Left` comes in the stream
             self.joined.difference_update(denied.groups)
-            self._denied |= {(group,): denied.why for group in denied.groups}
+            self._kept_out |= dict.fromkeys(denied.groups, denied.why)
         elif not self.waiters.denied(denied.number, UsageError(denied.why)):
             self._denied[denied.groups] = denied.why
 
@@ -165,8 +188,10 @@ class ClientState:
         joined = tuple(sorted(self.joined))
         self.inbox.put(Reconnected(link.half.name, joined, unconfirmed, self._last, why), 0)
         self.waiters.begin_again(joined)
-        for start in range(0, len(joined), GROUPS_MAX):
-            link.write(link.half.join(joined[start : start + GROUPS_MAX]))
+        parts = [joined[start : start + GROUPS_MAX] for start in range(0, len(joined), GROUPS_MAX)]
+        self._again = set(parts)
+        for part in parts:
+            link.write(link.half.join(part))
 
     def give_up(self, error: ConnectionLost) -> None:
         self.waiters.fail(error)

@@ -14,8 +14,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from ordercast.api.awaited import Awaited
@@ -191,8 +191,8 @@ class DirectClient(SessionMember):
     async def _answer(self, question: Question) -> Any:
         with self._asking:  # one question after the other: the daemon answers one at a time
             with self.lock:
-                link = self._current()
                 self.turns.wait(lambda: not self.state.answers)  # of somebody who has stopped waiting
+                link = self._current()  # the last that is waited for: it may not end before it is asked
                 promise = Awaited()
                 self.state.answers.append(promise)
                 link.write(question(link.half))
@@ -236,7 +236,7 @@ class DirectClient(SessionMember):
         until: float | None,
     ) -> list[Any]:
         """Hand it to the daemon. Promises of its confirmations, if they are wanted."""
-        with self._turn, self.lock:
+        with self._turn_to_send(until), self.lock:
             link = self._current(until)
             self.state.check_allowed(groups)
             half, waits, start = link.half, [], 0
@@ -253,6 +253,16 @@ class DirectClient(SessionMember):
             if link.is_full:
                 self.turns.wait(lambda: not link.is_full or not link.is_open, _left(until))
         return waits
+
+    @contextmanager
+    def _turn_to_send(self, until: float | None) -> Iterator[None]:
+        """One sends after the other. TimeoutError when the others took too long."""
+        if not self._turn.acquire(timeout=-1 if until is None else max(0.0, until - time.monotonic())):
+            raise TimeoutError
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def _await_credit(self, link: BlockingLink, needed: int, until: float | None) -> None:
         if (want := link.half.want(needed)) is not None:
@@ -276,20 +286,22 @@ class DirectClient(SessionMember):
         data: Sendable,
         service: Service = Service.AGREED,
         *,
-        timeout: float,  # noqa: ASYNC109 - it is the name that every member's has
+        timeout: float | None,  # noqa: ASYNC109 - it is the name that every member's has
         headers: Mapping[str, str] | None = None,
     ) -> Message:
         check_timeout(timeout)
-        until = time.monotonic() + timeout
-        number, payload, promise = self._requests.new(data, headers)
+        until = None if timeout is None or timeout > threading.TIMEOUT_MAX else time.monotonic() + timeout
         groups = checked_destinations(to)
         checked_service(service)
         check_may_send(groups, self._joined)
+        with self.lock:
+            number, payload, promise = self._requests.new(data, headers)
         try:
             self._put_out(groups, [payload], service, False, False, True, until)
             reply: Message = self._result(promise, until)
             return reply
         except TimeoutError:
+            assert timeout is not None, "nothing else is bounded in time"
             raise no_reply(groups, timeout) from None
         finally:
             with self.lock:

@@ -7,7 +7,7 @@ import asyncio
 import os
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from ordercast.model.errors import ConnectionLost, UsageError, WireError
@@ -113,7 +113,8 @@ class ClientLink(SessionLink, asyncio.BufferedProtocol):
         self._client = client
         self._is_new = reader is None
         self._transport: asyncio.Transport | None = None
-        self._turn = asyncio.Lock()  # of those who wait for credit
+        self._turn = asyncio.Lock()  # of calls whose frames wait for credit
+        self._calls = 0  # that have their turn or wait for it; a lock that is handed on is free for a moment
         self._paid = asyncio.Event()  # something has happened to it
         self._drain: asyncio.Future[None] | None = None
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -187,18 +188,28 @@ class ClientLink(SessionLink, asyncio.BufferedProtocol):
     def send(self, service: Service, head: bytes, data: Sequence[bytes]) -> None:
         self.write(self.half.send(service, head, data))
 
-    async def credit(self, size: int) -> None:
-        """Waits until the daemon takes a frame of this size. Who comes back from here sends at once, before anybody
-        else runs."""
-        if self.half.credit < size or self._turn.locked():
+    def may_send(self, size: int) -> bool:
+        """Tell whether a frame of this size may be sent now. Nobody passes a call that waits for its turn."""
+        return self.half.credit >= size and not self._calls and not self._is_closed
+
+    async def in_turn(self, sizes: Iterator[int]) -> None:
+        """Send the frames of a call when the daemon takes them, behind the calls that wait already. `sizes` yields what
+        the next frame needs, and sends it when it is asked for the one after: at once, before anybody else runs."""
+        self._calls += 1
+        try:
             async with self._turn:  # one waits for credit, the others behind it
-                if self.half.credit < size and (want := self.half.want(size)) is not None:
-                    self.write(want)
-                while self.half.credit < size:
-                    if self._is_closed:
-                        await self._closed()
-                    self._paid.clear()
-                    await self._paid.wait()
+                for size in sizes:
+                    await self._credit(size)
+        finally:
+            self._calls -= 1
+
+    async def _credit(self, size: int) -> None:
+        """Waits until the daemon takes a frame of this size."""
+        if self.half.credit < size and (want := self.half.want(size)) is not None:
+            self.write(want)
+        while self.half.credit < size and not self._is_closed:
+            self._paid.clear()
+            await self._paid.wait()
         if self._is_closed:
             await self._closed()
 

@@ -234,11 +234,11 @@ class Member(ABC):
         data: Sendable,
         service: Service = Service.AGREED,
         *,
-        timeout: float,
+        timeout: float | None,
         headers: Mapping[str, str] | None = None,
     ) -> Message:
         """Send a message that wants a reply, and return the first one. TimeoutError when none came within so many
-        seconds: nobody may be there. Replies do not come in the stream."""
+        seconds: nobody may be there; with None it waits without end. Replies do not come in the stream."""
         check_timeout(timeout)
         number, payload, future = self._requests.new(data, headers)
         try:
@@ -246,6 +246,7 @@ class Member(ABC):
                 await self._send_request(to, payload, service)
                 return await future
         except TimeoutError:
+            assert timeout is not None, "nothing else is bounded in time"
             raise no_reply((to,) if isinstance(to, str) else to, timeout) from None
         finally:
             self._requests.forget(number)

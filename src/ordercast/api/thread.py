@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import wait
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -50,6 +51,7 @@ class ThreadedNode(Member):
         self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast node", daemon=True)
         self._crossing = 0  # bytes; counted in the node's thread
         self._is_running = False
+        self._starting: asyncio.Task[Any] | None = None
         self._pump: asyncio.Task[None] | None = None
         self._home: asyncio.AbstractEventLoop | None = None
         self._may_go_on: asyncio.Event | None = None  # of the node's loop
@@ -69,11 +71,20 @@ class ThreadedNode(Member):
         self._thread.start()
         self._is_running = True
         try:
-            await self._over_there(self._start())
+            await asyncio.shield(self._over_there(self._start()))
         except BaseException:
             self._is_running = False
-            self._stop()
+            await self._undo_start()
             raise
+
+    async def _undo_start(self) -> None:
+        """Close what a start has opened that failed or was cancelled, and the thread."""
+        ending = asyncio.run_coroutine_threadsafe(self._end_start(), self._loop)
+        try:
+            await asyncio.shield(asyncio.wrap_future(ending))
+        finally:
+            wait((ending,))  # here, if this is cancelled too
+            self._stop()
 
     async def close(self) -> None:
         if self._is_running:
@@ -119,7 +130,7 @@ class ThreadedNode(Member):
         data: Sendable,
         service: Service = Service.AGREED,
         *,
-        timeout: float,
+        timeout: float | None,
         headers: Mapping[str, str] | None = None,
     ) -> Message:
         """As every member does; the reply is awaited where it comes."""
@@ -135,8 +146,16 @@ class ThreadedNode(Member):
 
     async def _start(self) -> None:
         self._may_go_on = asyncio.Event()
+        self._starting = asyncio.current_task()
         await self.node.start()
         self._pump = asyncio.create_task(self._carry_over())
+
+    async def _end_start(self) -> None:
+        assert self._starting is not None
+        self._starting.cancel()
+        await asyncio.wait((self._starting,))
+        if self._pump is not None:  # all was done before it could be cancelled
+            await self._leave()
 
     async def _leave(self) -> None:
         await self.node.close()

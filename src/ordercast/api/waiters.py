@@ -65,6 +65,9 @@ class Waiters:
     def await_join(self, group: str) -> bool:
         return group in self._joins
 
+    def await_leave(self, group: str) -> bool:
+        return group in self._leaves
+
     def confirmed(self, messages: int, places: Places) -> None:
         """Tell those who wait that the next so many messages have these places."""
         told = 0

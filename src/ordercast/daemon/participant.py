@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Self
 
@@ -84,6 +85,21 @@ class NodeFailed(Error):
     """The node has ended by itself. It says why."""
 
 
+async def folder_storage(folder: Path, rings: Sequence[str]) -> FolderStorage:
+    """Opened beside the event loop, for that waits for the disk. Whoever is cancelled meanwhile waits for it, too, and
+    leaves nothing open."""
+    opening = asyncio.get_running_loop().run_in_executor(None, FolderStorage, folder, rings)
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        while not opening.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait((opening,))
+        if opening.exception() is None:
+            opening.result().close()
+        raise
+
+
 class Participant(ABC):
     """One process of the cluster."""
 
@@ -145,7 +161,7 @@ class Participant(ABC):
             assert self.config.node is not None
             folder = self.config.state_folder
             rings = [SITE] if self.config.has_sites else [ring.name for ring in self.config.my_rings]
-            self._storage = MemoryStorage() if folder is None else await asyncio.to_thread(FolderStorage, folder, rings)
+            self._storage = MemoryStorage() if folder is None else await folder_storage(folder, rings)
             undo.callback(self._storage.close)
             self.process = process_id_from(self.config.node, self._storage.incarnation)
             self._recording = self._open_recording()

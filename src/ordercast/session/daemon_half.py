@@ -208,7 +208,7 @@ class DaemonHalf:
             if len(set(head.groups)) < len(head.groups):
                 raise WireError("a message that names a group twice")
             try:
-                self.granted.check_send(head.groups)
+                self.granted.check_send(group for group in head.groups if group != self.name)  # to itself it may
             except Denied as error:
                 self.accepted(size)
                 self.lacking = error.right

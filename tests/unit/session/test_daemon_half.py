@@ -19,6 +19,7 @@ from ordercast.session.daemon_half import (
     DaemonHalf,
 )
 from ordercast.session.frames import (
+    DeniedSend,
     Hello,
     Refused,
     SlowPolicy,
@@ -33,6 +34,7 @@ from ordercast.session.frames import (
 from ordercast.session.pieces import FrameKind, frame, write_names
 from ordercast.session.quota import Quota
 from ordercast.session.requests import Bye, JoinGroups, LeaveGroups, ListGroups, ListMembers, Request
+from ordercast.session.rights import ANYBODY, AccessRule, Granted
 
 from .vectors import VECTORS, kind_and_body
 
@@ -471,6 +473,17 @@ def test_where_parts_of_ordercast_meet_only_members_speak() -> None:
     assert _receive(half, send) is not None
     _receive(half, encode_names(FrameKind.LEAVE, (group,)))
     _refused(half, send, "^only its members send")
+
+
+def test_a_client_sends_to_itself_whatever_its_rights() -> None:
+    """So that it can drain when its rules name groups alone."""
+    half = _half()
+    half.granted = Granted(ANYBODY, (AccessRule(("anybody",), send=("chat",)),))
+    for groups in ((ALICE,), (ALICE, "chat")):
+        assert isinstance(_receive(half, encode_send(Service.AGREED, data_head(ALICE, groups), [b"1"])), Send)
+    for groups in (("bob@n1",), ("alice@n2",), (ALICE, "news")):
+        denied = _receive(half, encode_send(Service.AGREED, data_head(ALICE, groups), [b"1"]))
+        assert isinstance(denied, DeniedSend) and f"may not send to {groups[-1]}" in denied.why
 
 
 def test_a_frame_with_names_that_cannot_be_read_is_refused() -> None:

@@ -116,7 +116,7 @@ class ClientServer:
         for task in self.tasks:
             task.cancel()
         for connection in list(self.connections):
-            connection.close(f"the daemon {self._host.config.name} is being shut down")
+            self._send_away(connection)
         await self._let_go()
         if self._path is not None:
             with suppress(OSError):
@@ -127,9 +127,12 @@ class ClientServer:
         with suppress(TimeoutError):
             async with asyncio.timeout(FAREWELL_S):
                 await self._all_gone()
-        for connection in self.leaving:
+        for connection in (*self.connections, *self.leaving):
             connection.abort()
         await self._all_gone()
+
+    def _send_away(self, connection: Connection) -> None:
+        connection.close(f"the daemon {self._host.config.name} is being shut down")
 
     async def _all_gone(self) -> None:
         while self.connections or self.leaving:
@@ -141,6 +144,8 @@ class ClientServer:
     def arrived(self, connection: Connection) -> None:
         self.connections.add(connection)
         self._come(connection)
+        if self._is_ending:  # it was accepted before
+            self._send_away(connection)
 
     def _come(self, stranger: Connection) -> None:
         pushed_out = self.strangers.come(stranger, stranger.gate.place, asyncio.get_running_loop().time())
@@ -216,8 +221,8 @@ class ClientServer:
         if isinstance(debtor, int):
             self._host.desk.drop_requests(debtor)
             self.budget.owe(debtor, 0)
-        elif debtor.account() < debt:
-            pass  # it has taken some of it
+        elif (left := debtor.account()) < debt:
+            budget.owe(debtor, left)  # it has taken some of it
         elif debtor.is_closing:
             debtor.abort()
             budget.owe(debtor, 0)
@@ -284,8 +289,16 @@ class ClientServer:
         """Take other rights. Who lacks a right now loses what it had by it, and is told."""
         self.door.rights = Rights(rules)
         for connection in [connection for connection in self.connections if connection.name]:
-            connection.leave_with(connection.desk.regrant())
-            connection.flush()
+            self._regrant(connection)
+
+    def _regrant(self, connection: Connection) -> None:
+        before = connection.gate.budget
+        connection.leave_with(connection.desk.regrant())
+        if connection.gate.budget is not before:  # the memory of its identity is bounded now, or is no longer
+            if before is not None:
+                before.owe(connection, 0)
+            self.account(connection, connection.account())
+        connection.flush()
 
     @property
     def host(self) -> GroupHost:
