@@ -8,25 +8,23 @@ failure could take back. When the disk refuses something, `back` leads to what w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 
 from ordercast.archive.branches import Branch, branch_bytes
 from ordercast.archive.frames import Columns, Header, cut, header_from, runs_of, whole_frames
+from ordercast.archive.holes import headers_from, holes_in
 from ordercast.archive.layout import (
     DESCRIPTION,
     EMPTY,
-    ENTRY_SIZE,
     INDEX,
     OWN,
     TIP,
     Mark,
     Start,
     mark_bytes,
-    marks_from,
     opening_size,
     own_of,
     segment_path,
@@ -269,7 +267,7 @@ def _recovered(path: Path, base: int, safe: int) -> BranchFiles:
         if number < safe:
             raise _damaged(last_path, end, safe)
         _make_safe(last_path, end)
-        return BranchFiles(path, number, number, _holes(segments), safe=(last_path, end))
+        return BranchFiles(path, number, number, holes_in(segments), safe=(last_path, end))
     return BranchFiles(path, base, base)
 
 
@@ -283,43 +281,6 @@ def _make_safe(path: Path, size: int) -> None:
     finally:
         os.close(file)
     sync_folder(path.parent)
-
-
-def _holes(segments: Sequence[tuple[int, Path]]) -> list[int]:
-    """First numbers of the segments before which numbers are missing."""
-    return [first for (_, before), (first, _) in pairwise(segments) if last_number(before) + 1 != first]
-
-
-def last_number(path: Path) -> int:
-    """Return the number of the last entry of a segment; 0 when it has none, or is damaged where that is said."""
-    last = 0
-    with suppress(WireError):
-        for _, header in _headers(path, _offset_near_end(path)):
-            last = header.last
-    return last
-
-
-def _offset_near_end(path: Path) -> int:
-    """Where the last frame begins that the index has, if it fits its segment; else the first one."""
-    index = path.with_suffix(INDEX)
-    marks = marks_from(index.read_bytes()[-ENTRY_SIZE:]) if index.exists() else []
-    found = next(_headers(path, marks[0].offset), None) if marks else None
-    if found is not None and found[1].first == marks[0].number:
-        return marks[0].offset
-    return opening_size(path)
-
-
-def _headers(path: Path, at: int) -> Iterator[tuple[int, Header]]:
-    """Yield the headers of frames and where they begin, from there on."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        while at < size:
-            try:
-                header = header_from(os.pread(file.fileno(), 256, at))
-            except WireError:
-                return
-            yield at, header
-            at += header.size
 
 
 def _damaged(path: Path, at: int, safe: int) -> UsageError:
@@ -355,7 +316,7 @@ def _reopened(path: Path) -> _Open:
 def rebuilt_index(path: Path) -> list[Mark]:
     """From the headers of the frames."""
     marks: list[Mark] = []
-    for at, header in _headers(path, opening_size(path)):
+    for at, header in headers_from(path, opening_size(path)):
         if not marks or at - marks[-1].offset >= INDEX_EVERY:
             marks.append(Mark(header.first, at, header.time_ns, header.position))
     return marks

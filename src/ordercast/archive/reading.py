@@ -17,6 +17,7 @@ from ordercast.archive.branches import Branch, Stretch, between, history
 from ordercast.archive.entries import News, SinkCommit
 from ordercast.archive.files import rebuilt_index
 from ordercast.archive.frames import FIXED_SIZE, Columns, Header, Run, cut, header_from, is_whole, runs_of
+from ordercast.archive.holes import kept_from
 from ordercast.archive.layout import (
     INDEX,
     TIP,
@@ -107,9 +108,9 @@ class GroupReader:
         way = history(self._known(last), last, own_of(self.path)[::-1])
         kept = []
         for stretch in way:
-            segments = segments_of(self.path / stretch.branch)
-            if segments and segments[0][0] <= stretch.last:
-                kept.append(Stretch(stretch.branch, max(stretch.first, segments[0][0]), stretch.last))
+            first = kept_from(segments_of(self.path / stretch.branch), stretch.last)
+            if first is not None:
+                kept.append(Stretch(stretch.branch, max(stretch.first, first), stretch.last))
         return kept
 
     def beginning(self, end: Place) -> Place:
@@ -141,9 +142,9 @@ class GroupReader:
         if way is None:
             raise Lost(f"{start} is not on the way to {end} in the archive of {self.group}: it is another history")
         for stretch in way:
-            segments = segments_of(self.path / stretch.branch)
-            if not segments or segments[0][0] > stretch.first:
-                kept = f"{stretch.branch}:{segments[0][0]}" if segments else "what comes later"
+            first = kept_from(segments_of(self.path / stretch.branch), stretch.last)
+            if first is None or first > stretch.first:
+                kept = f"{stretch.branch}:{first}" if first is not None else "what comes later"
                 raise Lost(
                     f"{stretch.branch}:{stretch.first} of {self.group} is not kept any more, only from {kept} on: "
                     "start there, or keep more (--keep-size, --keep-time)"

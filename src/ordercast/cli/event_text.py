@@ -22,6 +22,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def waiting(count: int, noun: str) -> str:
+    """Return `1 packet waits`, `2 packets wait`."""
+    return f"{counted(count, noun)} {'waits' if count == 1 else 'wait'}"
+
+
 def listed(names: Collection[str]) -> str:
     """`a, b and c`; of many only the first."""
     shown = list(names)

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ordercast.cli.event_text import waiting
 from ordercast.cli.latency_text import latency_text
 from ordercast.cli.tables import new_table
 from ordercast.model.ids import MILLISECOND, SECOND
@@ -267,10 +268,10 @@ def _rings_lines(section: Document) -> Iterator[tuple[str, str]]:
 
 
 def _order(section: Document) -> str:
-    waiting = section["waiting"]
-    words = [f"{section['undelivered']:,} packets wait for their place"]
-    if waiting is not None and (missing := waiting["rings"] or waiting["processes"]):
-        words.append(f"the next for {' '.join(missing)}, since {_time(waiting['for_ns'])}")
+    first, count = section["waiting"], section["undelivered"]
+    words = [f"{waiting(count, 'packet')} for {'its' if count == 1 else 'their'} place"]
+    if first is not None and (missing := first["rings"] or first["processes"]):
+        words.append(f"the next for {' '.join(missing)}, since {_time(first['for_ns'])}")
     words += [f"{hold['process']} HOLDS EVERYBODY: {hold['reason']}" for hold in section["holds"]]
     words += [f"{section['filtered']:,} not carried on, for nobody wants them"] if section["filtered"] else []
     return "; ".join(words)
@@ -293,7 +294,7 @@ def _slots_lines(section: Document) -> Iterator[tuple[str, str]]:
 
 
 def _blocked(section: Document) -> str:
-    words = [f"{section['waiting_places']:,} places wait"]
+    words = [waiting(section["waiting_places"], "place")]
     for member in section["members"]:
         if member["blocks_ns"] is not None:
             words.append(f"{member['name']} blocks since {_time(member['blocks_ns'])}")

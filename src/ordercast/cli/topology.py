@@ -16,7 +16,7 @@ from ordercast.cli.engine_section import (
     print_sentences,
     status_with,
 )
-from ordercast.cli.event_text import listed
+from ordercast.cli.event_text import listed, waiting
 from ordercast.cli.quantities import duration_from, seeds_from
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
@@ -94,7 +94,7 @@ def _page(status: Document, section: Document) -> list[RenderableType]:
     head = f"{told}, as {status['me']['name']} sees them"
     lines: list[RenderableType] = [Text(head, "bold"), _rings_table(section, vital)]
     phrase = waits_for(section)
-    lines.append(Text(f"{section['undelivered']:,} packets wait here{': ' + phrase if phrase else ''}"))
+    lines.append(Text(f"{waiting(section['undelivered'], 'packet')} here{': ' + phrase if phrase else ''}"))
     lines += [Text(f"! {sentence}", "yellow") for sentence in missing_sentences(section)]
     lines += [
         Text(f"! {hold['process']} holds everybody up for {lasted(hold['for_ns'])}: {hold['reason']}", "yellow")

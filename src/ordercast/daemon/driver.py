@@ -230,7 +230,8 @@ class Driver:
         self._timer = None
         if len(self._sockets) > 1 or self._wide is not None:
             self._read_all(now)
-        self._protected(now, self._engine.wake)
+        if not self._is_stopped:  # by what came
+            self._protected(now, self._engine.wake)
 
     def _read_all(self, now: Instant) -> None:
         """Before a timer blames a network: what has come on each and is not read yet."""
@@ -334,7 +335,7 @@ class Driver:
         """One timer, moved when the deadline comes nearer: most deadlines move away long before they are due. It moves
         away with its deadline only when it would soon go off for nothing, which wakes a process that is at rest."""
         deadline = self._engine.next_deadline()
-        if deadline is None:
+        if deadline is None or self._is_stopped:
             return
         if self._timer is not None:
             is_vain = self._timer_at < now + SOON_NS and self._armed_at < now - YOUNG_NS and self._timer_at < deadline

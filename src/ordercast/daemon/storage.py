@@ -205,13 +205,17 @@ class FolderStorage:
 class _Files:
     """The open files of a folder, under its lock."""
 
-    def __init__(self, folder: Path, keys: Iterable[str]) -> None:
-        """OSError when something cannot be made, UsageError when somebody else has the lock."""
+    def __init__(self, folder: Path, keys: Iterable[str], lock: int | None = None) -> None:
+        """OSError when something cannot be made, UsageError when somebody else has the lock. `lock`: the file of it, if
+        this process has it."""
         self.folder = folder
         self.slots: dict[str, Slots] = {}
         with ExitStack() as undo:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if lock is None:
+                self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            else:
+                self._lock = os.dup(lock)  # which has the same lock
             undo.callback(os.close, self._lock)
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -237,10 +241,17 @@ class _Files:
         """Nobody has removed or moved the folder since."""
         return all(one.is_in_place() for one in self.slots.values())
 
-    def made_anew(self) -> _Files:
-        """Makes a folder of the same name with what these hold. OSError when that cannot be done: these stay."""
+    def _is_lock_in_place(self) -> bool:
         try:
-            fresh = _Files(self.folder, self.slots)
+            return os.path.samestat(os.stat(self.folder / "lock"), os.fstat(self._lock))
+        except OSError:
+            return False
+
+    def made_anew(self) -> _Files:
+        """Makes what is missing, the whole folder perhaps, with what these hold. OSError when that cannot be done:
+        these stay."""
+        try:
+            fresh = _Files(self.folder, self.slots, self._lock if self._is_lock_in_place() else None)
         except UsageError as error:
             raise OSError(str(error)) from error
         try:

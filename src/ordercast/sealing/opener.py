@@ -38,7 +38,7 @@ from ordercast.sealing.packet import (
     decode_presence,
     names_target,
 )
-from ordercast.wire.head import CLEAR, HEAD, LENGTH_AT, OPENING
+from ordercast.wire.head import CLEAR, HEAD, HEAD_SIZE, LENGTH_AT, OPENING
 
 COPIES_KEPT: Final = 32  # reads that were opened, for copies of them that come on other networks
 RUN_MAX: Final = 256  # packets that are opened by one call
@@ -221,6 +221,8 @@ class Opener:
     def _run(self, packet: Packet, data: bytes, up: list[Packet], now: Instant) -> bool:
         """Open a read of packets that are alike; False when they are not, or one is refused."""
         size = packet.segment_size
+        if size <= HEAD_SIZE:  # none has a whole head
+            return False
         secret = self.keys.secrets.get(data[KEY_AT])
         if secret is None or size < SMALLEST or data[:KEY_AT] != BEGINNING:
             if data[: KEY_AT + 1] == OPENING and self.keys.accepts_clear and runs.are_alike(data, size):

@@ -64,6 +64,12 @@ def test_what_is_here_stays_when_others_keep_only_what_came_later(tmp_path: Path
         assert [entry.place.number for entry in reader.entries(Stretch(ROOT.name, 12, 17))] == list(range(12, 18))
         with pytest.raises(Lost, match=f"{ROOT.name}:8 of orders is not in the archive, only from {ROOT.name}:12 on"):
             list(reader.entries(Stretch(ROOT.name, 1, 17)))
+        archive = Archive(tmp_path / "ours")
+        assert [entry.place.number for entry in archive.read("orders")] == list(range(12, 18)), "what is kept whole"
+        first = next(iter(archive.read("orders")))
+        assert reader.at_time(first.time_ns) == Place(ROOT.name, 11)
+        with pytest.raises(Lost, match=f"{ROOT.name}:4 of orders is not kept any more, only from {ROOT.name}:12 on"):
+            reader.between(Place(ROOT.name, 3), END)
     write(ours, ROOT, [batch(b"more", seq=90)], after=17)
     assert ours.durable() == {ROOT.name: (12, 18)}
     ours.retain(size_max=1, older_than=None)

@@ -100,6 +100,54 @@ class TimedEngine:
         return self.deadline
 
 
+class FailingEngine(TimedEngine):
+    def receive(self, *_: object) -> list[Effect]:
+        raise RuntimeError("it broke in the middle")
+
+
+class OneRead:
+    """A socket with something to be read, once."""
+
+    is_drained = True
+
+    def __init__(self) -> None:
+        self.left = [object()]
+        self.data = self.token = self
+        self.link = None
+        self.lanes = ()
+
+    def drain(self) -> list[object]:
+        left, self.left = self.left, []
+        return left
+
+    read_one = drain
+
+
+def test_an_engine_that_fails_in_what_is_read_before_a_timer_is_not_woken_again() -> None:
+    async def scene() -> tuple[FailingEngine, FakeApplication]:
+        engine, application, has_failed = FailingEngine(), FakeApplication(), asyncio.Event()
+        sockets = [OneRead(), OneRead()]
+        driven = Driver(*cast(Any, (engine, {MAIN: sockets}, None, application, Counters())))
+        failed = application.on_failure
+
+        def ended(error: BaseException) -> None:
+            failed(error)
+            driven.stop()
+            has_failed.set()
+
+        application.on_failure = ended  # type: ignore[method-assign]
+        application.begin_turn = application.end_turn = lambda: None  # type: ignore[attr-defined]
+        engine.deadline = time.monotonic_ns()
+        driven.submit([])
+        await has_failed.wait()
+        await asyncio.sleep(0)
+        driven.submit([])
+        return engine, application
+
+    engine, application = asyncio.run(scene())
+    assert engine.wakes == 0 and len(application.failures) == 1
+
+
 @pytest.mark.parametrize(("young_s", "wakes"), [(0.002, 0), (0.0, 1)])
 def test_a_timer_that_would_soon_go_off_for_nothing_moves_away_unless_it_was_only_just_set(
     young_s: float, wakes: int, monkeypatch: pytest.MonkeyPatch

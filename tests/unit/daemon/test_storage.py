@@ -275,6 +275,19 @@ def test_a_folder_that_is_removed_is_made_anew(tmp_path: Path) -> None:
         assert after.stored == {KEY: b"2", "nodes": b"list"} and after.incarnation > storage.incarnation
 
 
+def test_a_file_that_is_removed_is_made_anew(tmp_path: Path) -> None:
+    """The lock is there still, and this process has it."""
+    folder = tmp_path / "state"
+    with opened(folder) as storage:
+        assert written(storage, KEY, b"1") is None and written(storage, "nodes", b"list") is None
+        (folder / "nodes.slots").unlink()
+        assert written(storage, KEY, b"2") is None
+        with pytest.raises(UsageError, match="in use by another node"):
+            FolderStorage(folder)
+    with opened(folder) as after:
+        assert after.stored == {KEY: b"2", "nodes": b"list"} and after.incarnation > storage.incarnation
+
+
 def test_a_folder_that_cannot_be_made_anew_is_a_failure_until_it_can(tmp_path: Path) -> None:
     folder = tmp_path / "above" / "state"
     with opened(folder) as storage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,7 @@ from ordercast.sealing.opener import SealRefusal
 from ordercast.sealing.own import OwnLife, SealingEnded
 from ordercast.sealing.packet import GROWTH, KEY_AT, NETWORKS_AT, Presence, encode_presence
 from ordercast.sim.sealed.cipher import PlainCipher
-from ordercast.wire.head import SEAL_ROOM, with_head
+from ordercast.wire.head import HEAD_SIZE, OPENING, SEAL_ROOM, with_head
 from tests.kernels import compiled_cipher
 from tests.unit.sealing.stage import CLUSTER, KEY, MINE, NOW, OTHER_KEY, RECEIVER, SENDER, Ends, ring_of
 
@@ -115,6 +116,18 @@ def test_each_reason_to_refuse() -> None:
     assert [ends.opener.refused[why] for why in refused] == [3, 1, 1, 1, 1]
     assert ends.opener.unknown_key == OTHER_KEY.id
     assert ends.open(sealed) == _clear(BODIES[0])
+
+
+@pytest.mark.parametrize("accepts_clear", [False, True])
+def test_reads_of_packets_that_are_too_short_are_refused(accepts_clear: bool) -> None:
+    """The kernel joins equal packets in one read, however short: anybody may send them."""
+    ends = Ends().greeted()
+    ends.opener.keys = replace(ends.opener.keys, accepts_clear=True) if accepts_clear else ends.opener.keys
+    for size in (1, 2, 3, 10, HEAD_SIZE):
+        for count in (2, 3):
+            assert ends.open(OPENING * 12 * count, size) == []
+            assert ends.open(b"x" * size * count, size) == []
+    assert set(ends.opener.refused) <= {SealRefusal.STRANGE, SealRefusal.CLEAR}
 
 
 def test_a_token_is_for_one_process() -> None:

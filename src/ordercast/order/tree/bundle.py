@@ -116,6 +116,8 @@ class Bundle:
 
     def receive(self, packet: bytes, now: Instant) -> None:
         """Take a packet. WireError, and nothing has changed, for one that is wrong, of a stranger or another time."""
+        if len(packet) <= HEAD_SIZE:
+            raise WireError("a link packet without a whole head")
         process = transmitter_of(packet)
         if process not in self._members:
             raise WireError("a link packet of one who is not a member")

@@ -38,6 +38,14 @@ def passes(bundle: Bundle, visits: int | None) -> None:
         list(bundle.flush(now))
 
 
+@pytest.mark.parametrize("size", [1, 2, 22])
+def test_what_has_no_whole_head_is_dropped(size: int) -> None:
+    """Anybody may send it, and the kernel lets pass what begins like a packet."""
+    bundle = unanswered()
+    (error,) = bundle.read(b"oC" * 11, size, Instant(1))[:1]
+    assert "without a whole head" in str(error)
+
+
 @pytest.mark.parametrize("visits", [VISITS + 1, 20, None])
 def test_a_link_that_stands_still_while_the_token_goes_round_is_broken(visits: int | None) -> None:
     """None: there is no token, and time alone counts."""
