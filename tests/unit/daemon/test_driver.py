@@ -139,7 +139,7 @@ def test_an_engine_that_fails_in_what_is_read_before_a_timer_is_not_woken_again(
         application.begin_turn = application.end_turn = lambda: None  # type: ignore[attr-defined]
         engine.deadline = time.monotonic_ns()
         driven.submit([])
-        await has_failed.wait()
+        await asyncio.wait_for(has_failed.wait(), 30)
         await asyncio.sleep(0)
         driven.submit([])
         return engine, application
