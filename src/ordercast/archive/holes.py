@@ -21,8 +21,10 @@ Segments = Sequence[tuple[int, Path]]  # first numbers, and the files
 
 
 def holes_in(segments: Segments) -> list[int]:
-    """Return the first numbers of the segments before which numbers are missing."""
-    return [first for (_, before), (first, _) in pairwise(segments) if _last_of(before) + 1 != first]
+    """Return the first numbers of the segments before which numbers are missing. A segment that is damaged at its end
+    leaves none: whoever reads it is to find that."""
+    ends = ((_last_of(before), first) for (_, before), (first, _) in pairwise(segments))
+    return [first for last, first in ends if last is not None and last + 1 != first]
 
 
 def kept_from(segments: Segments, last: int) -> int | None:
@@ -31,7 +33,7 @@ def kept_from(segments: Segments, last: int) -> int | None:
     return max(before[0][0], *holes_in(before), 0) if before else None
 
 
-def _last_of(path: Path) -> int:
+def _last_of(path: Path) -> int | None:
     try:
         found = path.stat()
     except FileNotFoundError:  # retention was quicker
@@ -40,13 +42,13 @@ def _last_of(path: Path) -> int:
 
 
 @lru_cache(maxsize=100_000)
-def _last_number(path: Path, mtime_ns: int, size: int) -> int:
-    """Return the number of the last entry of a segment; 0 when it has none, or is damaged where that is said."""
-    last = 0
+def _last_number(path: Path, mtime_ns: int, size: int) -> int | None:
+    """Return the number of the last entry of a segment; None when it does not end with a whole one."""
+    last = end = 0
     with suppress(WireError, OSError):
-        for _, header in headers_from(path, _offset_near_end(path)):
-            last = header.last
-    return last
+        for at, header in headers_from(path, _offset_near_end(path)):
+            last, end = header.last, at + header.size
+    return last if end == size else None
 
 
 def _offset_near_end(path: Path) -> int:

@@ -12,12 +12,12 @@ import pytest
 from ordercast.archive.branches import Branch, Cause, branch_of
 from ordercast.archive.entries import Item, record_bytes
 from ordercast.archive.files import GroupFiles
-from ordercast.archive.layout import SEGMENT, TIP, group_folder
+from ordercast.archive.layout import SEGMENT, TIP, group_folder, opening_size
 from ordercast.archive.pen import Pen
 from ordercast.archive.places import NO_VIEW, Place
 from ordercast.archive.reader import Archive, Start
 from ordercast.archive.reading import Lost
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Message
 from tests.unit.archive.stories import batch, records_of, transition, view
 
@@ -141,6 +141,23 @@ def test_what_a_kill_left_is_synced_before_anybody_reads_it(tmp_path: Path, monk
         ("sync", segment.stat().st_ino, segment.stat().st_size),
         ("write", tip.stat().st_ino, tip.stat().st_size),
     ]
+
+
+def test_a_damaged_segment_is_no_hole(tmp_path: Path) -> None:
+    """Whoever reads everything comes to it, and is told: nothing before it is passed over."""
+    files = GroupFiles(group_folder(tmp_path, "orders"))
+    write(files, ROOT, STORY)
+    files.close()
+    assert len(records(tmp_path)) == 7
+    segment = sorted(tmp_path.rglob(f"*{SEGMENT}"))[0]
+    whole = segment.read_bytes()
+    head = opening_size(segment) + 8  # within the head of the first frame
+    for damaged in (whole[:-1], whole[:head] + bytes((whole[head] ^ 1,)) + whole[head + 1 :], whole[:head]):
+        segment.write_bytes(damaged)
+        with pytest.raises((WireError, Lost)):
+            records(tmp_path)
+    segment.write_bytes(whole + b"more")
+    assert len(records(tmp_path)) == 7, "nobody reads behind what is wanted"
 
 
 def test_what_is_there_already_is_passed_over(tmp_path: Path) -> None:
