@@ -11,15 +11,9 @@ from ordercast.replicated.structures.dictionary import GRANT, REVOKE, SET, SET_L
 from ordercast.replicated.structures.fields import U64, value_bytes
 from ordercast.replicated.told import Told
 
+from .test_desk import Audience
+
 LEASE = 1  # the position of the command that grants it
-
-
-class Nobody:
-    def want(self, kind: type, /) -> bool:
-        return False
-
-    def tell(self, event: object, /) -> None:
-        pass
 
 
 def by(position: int) -> Origin:
@@ -46,7 +40,7 @@ def changed(sides: Sequence[Side[Dictionary]]) -> Dictionary:
 def test_a_side_that_was_changed_in_place_is_whole() -> None:
     dictionary = leased()
     assert dictionary.order.beginning(dictionary.entries, "") == ["a", "b"]
-    Told(dictionary, Nobody(), changed).unite([SideState(1, ("x@n1",), None)])
+    Told(dictionary, Audience(), changed).unite([SideState(1, ("x@n1",), None)])
     assert dictionary.order.beginning(dictionary.entries, "") == ["a", "c"]
     assert dictionary.apply(bytes([REVOKE]) + U64.pack(LEASE), by(4)) == YES  # nothing was left under the lease
     assert dictionary.entries == {"a": "1", "c": "3"}
